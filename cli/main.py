@@ -25,6 +25,8 @@ COMMANDS: Final = {
     "list": "list AppWrappers: who has them, and why they wait",
     "explain": "show why an AppWrapper is not running, and what is next",
     "logs": "show the logs of an AppWrapper's pods, by rank",
+    "hold": "keep AppWrappers from running, or stop them, until a release",
+    "release": "let held AppWrappers run again",
     "cancel": "delete AppWrappers with their pods, after a question",
     "resubmit": "run an ended AppWrapper again under a new name",
     "pack": "wrap manifests into one AppWrapper",

@@ -19,8 +19,10 @@ from shared.waits.workload import (
     has_quota,
     is_active,
     is_finished,
+    is_held,
     last_eviction,
     priority_of,
+    was_held,
 )
 
 GPU: Final = "nvidia.com/gpu"
@@ -47,6 +49,7 @@ class WorkloadFacts:
     pending_reason: str = ""  # Kueue's message while it waits
     evicted: str = ""  # Kueue's reason and message, while Evicted is True
     gave_up: bool = False  # a limit of Kueue deactivated it
+    held: bool = False  # it is deactivated because a user holds its AppWrapper
     unready_since: datetime | None = None  # set if the workload is admitted and not ready
 
     @property
@@ -67,7 +70,8 @@ class WorkloadFacts:
 def workload_facts(item: JsonObject) -> WorkloadFacts:
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     conditions = status.get("conditions") or []
-    owner, eviction = controller_of(item), last_eviction(item)
+    owner = controller_of(item)
+    eviction = None if was_held(item) else last_eviction(item)
     admitted = is_true(conditions, ADMITTED)
     quota = condition(conditions, QUOTA_RESERVED) or {}
     return WorkloadFacts(
@@ -90,6 +94,7 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
         pending_reason="" if has_quota(item) else quota.get("message") or "",
         evicted=": ".join(filter(None, [eviction.reason, eviction.message])) if eviction else "",
         gave_up=gave_up(item),
+        held=is_held(item),
         unready_since=_unready_since(conditions) if admitted else None,
     )
 

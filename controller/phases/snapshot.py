@@ -269,7 +269,8 @@ class Queueing:
     `workload`: a Workload exists. `considered`: Kueue has considered it. `trouble`: why the queue
     admits nothing. `unmanaged`: why Kueue creates no Workload; empty if nothing proves that, None
     if unknown. `certain`: `trouble` or `unmanaged` is reported at once. `pending`: Kueue's reason
-    for the wait. `evicted`: why the Workload lost its quota before.
+    for the wait. `evicted`: why the Workload lost its quota before. `deactivated`: the controller
+    deactivated the Workload because of a hold.
     """
 
     workload: bool
@@ -278,6 +279,7 @@ class Queueing:
     pending: str = ""
     evicted: str = ""
     considered: bool = False
+    deactivated: bool = False
     unmanaged: str | None = None
 
 
@@ -294,6 +296,21 @@ class Misplacement:
     uid: str
     version: str
     evicted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class OwnWorkload:
+    """The AppWrapper's Workload as read from the API server, in the version `version`.
+
+    `active`: its spec's. `deactivated`: the controller set that to false because of a hold.
+    """
+
+    name: str
+    uid: str
+    version: str
+    active: bool
+    deactivated: bool = False
+    has_quota: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -336,6 +353,7 @@ class Snapshot:
 
     phase: Phase
     suspend: bool = False
+    held: bool = False  # its user's annotation keeps it from running
     deletion_requested: bool = False
     finalizer: bool = False
     never_deployed: bool = False  # it is being deleted, and nothing was ever deployed
@@ -372,6 +390,7 @@ class Snapshot:
     # When QuotaReserved turned False, only while Suspended; before that, when it was first seen.
     waits_since: datetime | None = None
     misplacement: Misplacement | None = None
+    workloads: tuple[OwnWorkload, ...] = ()  # for a moment Kueue may have more than one
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()

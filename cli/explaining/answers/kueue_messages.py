@@ -5,7 +5,7 @@ from cli.explaining.report import CommandHint
 from controller.reports.reason import Reason
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.waits.queueing import without_kueues_reason
-from shared.waits.workload import last_eviction
+from shared.waits.workload import last_eviction, was_held
 
 
 def evictions(case: Case) -> tuple[str, ...]:
@@ -14,7 +14,7 @@ def evictions(case: Case) -> tuple[str, ...]:
     timed_out = reported.reason == Reason.PODS_READY_TIMEOUT
     own = (without_kueues_reason(reported.message),) if timed_out else ()
     eviction = last_eviction(case.queue.workload) if case.queue.workload else None
-    if eviction is None:
+    if case.queue.workload is None or eviction is None or was_held(case.queue.workload):
         return own
     at = f" at {case.when(eviction.since)}" if eviction.since else ""
     return (f"Kueue took its quota back{at} ({eviction.reason}): {eviction.message}", *own)

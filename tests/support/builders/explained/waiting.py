@@ -5,6 +5,7 @@ from typing import Any
 
 from cli.cluster.unread import Unread
 from cli.explaining.appwrapper_objects import AppWrapperObjects
+from shared.api.names import ANNOTATION_DEACTIVATED
 from shared.api.objects import JsonObject
 from tests.support.builders.explained.objects import (
     ASSUMED,
@@ -155,6 +156,31 @@ def backs_off() -> AppWrapperObjects:
 def deactivated() -> AppWrapperObjects:
     """An admin deactivated its Workload."""
     return _evicted("Deactivated", "The workload is deactivated")
+
+
+def held_by_user() -> AppWrapperObjects:
+    """Its user holds it (`appwrapper hold`)."""
+    says = "a user holds it (annotation workload.codeflare.dev.appwrapper/hold)"
+    waits = (
+        condition("QuotaReserved", "False", "Held", says, seconds=300),
+        condition("ResourcesDeployed", "False", "Suspended", seconds=590),
+    )
+    marks = {"hold": "true", "held-by": "alice"}
+    return seen(appwrapper("Suspended", *waits, annotations=marks), world(_held_workload()))
+
+
+def released_by_user() -> AppWrapperObjects:
+    found = held_by_user()
+    del found.appwrapper["metadata"]["annotations"]
+    return found
+
+
+def _held_workload() -> JsonObject:
+    evicted = condition("Evicted", "True", "Deactivated", "The workload is deactivated")
+    waits = pending("Pending", "The workload is deactivated")
+    mine = workload(waits, evicted, spec={"active": False})
+    mine["metadata"]["annotations"] = {ANNOTATION_DEACTIVATED: "true"}
+    return mine
 
 
 def evicted_too_often() -> AppWrapperObjects:
@@ -354,6 +380,7 @@ SITUATIONS: dict[str, Callable[[], AppWrapperObjects]] = {
     "preempted": preempted,
     "backs-off": backs_off,
     "deactivated": deactivated,
+    "held-by-user": held_by_user,
     "evicted-too-often": evicted_too_often,
     "never-fits": never_fits,
     "uncovered-resource": uncovered,
