@@ -1,1 +1,1 @@
-"""`appwrapper hold` and `release`: one annotation of the AppWrapper; the controller does the rest."""
+"""`appwrapper hold` and `release`: they write one annotation; the controller does the rest."""

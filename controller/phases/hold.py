@@ -14,13 +14,14 @@ from controller.phases.actions import (
     ActivateWorkload,
     Reason,
     SetCondition,
+    StartTimer,
+    Timer,
     WakeAfter,
     reporting,
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.snapshot import FaultTolerance, OwnWorkload, PodSetInfos, Snapshot
-from controller.phases.timers import ZERO
 from controller.reports.quota_reserved import HELD
 from shared.api.names import CONDITION_QUOTA_RESERVED
 
@@ -48,9 +49,11 @@ def released(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Act
         return (WakeAfter(LOOK_AGAIN),)
     over = (SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),) if was_held else ()
     if own:
-        # Kueue may admit it at once. If the write fails, the Workload's annotation remains.
-        return (*over, *_activate(own, True))
-    return (*over, WakeAfter(ZERO)) if over else None
+        # Kueue may admit it at once. If the write fails, the Workload's annotation remains. Kueue's
+        # reason follows later: the cache may still have the deactivated Workload.
+        return (*over, StartTimer(Timer.QUEUE_REASON), *_activate(own, True))
+    # With a queue, the report of why it waits replaces the report of the hold.
+    return None if snapshot.queued or not snapshot.suspend else over
 
 
 def _was_held(snapshot: Snapshot) -> bool:

@@ -1,6 +1,4 @@
-"""Suspending: Kueue or a user suspended the AppWrapper, or a user holds it.
-
-Its quota will be released.
+"""Suspending: Kueue or a user stopped the AppWrapper, and its quota will be released.
 
 Delete the components, then release the quota, even if suspend became false again meanwhile.
 

@@ -17,7 +17,7 @@ ADMINS = replace(ACTIVE, active=False)
 QUEUED = Situation(Snapshot(phase=Phase.SUSPENDED, queued=True, suspend=True))
 HOLDS = QUEUED.but(held=True)
 REPORTED = HOLDS.after(HELD)
-RELEASED = REPORTED.but(held=False)
+RELEASED = REPORTED.but(held=False, queueing=Queueing(workload=True, considered=True))
 # Kueue admitted it, and has not suspended it since.
 ADMITTED = RELEASED.but(suspend=False, pod_set_infos=PodSetInfos.COMPLETE)
 TEXT = (
@@ -26,11 +26,16 @@ TEXT = (
 )
 OVER = """
     QuotaReserved=False (Suspended)
-    wake after 0s
+    start queue_reason
+    wake after 10s
 """
 DEACTIVATES = """
     deactivate Workload w (w1, 7)
     wake after 1s
+"""
+CLEARS = """
+    QuotaReserved=False (Suspended)
+    start queue_reason
 """
 ACTIVATES = """
     activate Workload w (w1, 7)
@@ -70,7 +75,7 @@ def test_nothing_starts_while_it_is_held(situation: Situation, expected: list[st
     {
         "its Workload is activated": (
             RELEASED.but(workloads=(MINE,)),
-            f"QuotaReserved=False (Suspended){ACTIVATES}",
+            f"{CLEARS}{ACTIVATES}",
         ),
         "but not before Kueue has taken the quota back": (
             RELEASED.but(workloads=(replace(MINE, has_quota=True),)),
@@ -78,12 +83,14 @@ def test_nothing_starts_while_it_is_held(situation: Situation, expected: list[st
         ),
         "one that an admin activated gets its mark removed": (
             RELEASED.but(workloads=(replace(MINE, active=True),)),
-            f"QuotaReserved=False (Suspended){ACTIVATES}",
+            f"{CLEARS}{ACTIVATES}",
         ),
         "an admin's deactivation stays": (RELEASED.but(workloads=(ADMINS,)), OVER),
         "it is active": (RELEASED.but(workloads=(ACTIVE,)), OVER),
-        "without a Workload": (RELEASED, OVER),
-        "without a queue": (RELEASED.but(queued=False), OVER),
+        "without a queue": (
+            RELEASED.but(queued=False, queueing=None),
+            "QuotaReserved=False (Suspended)",
+        ),
         "Kueue has not suspended it: its quota may be another one's": (
             ADMITTED.but(workloads=(ACTIVE,)),
             DEACTIVATES,
@@ -91,10 +98,13 @@ def test_nothing_starts_while_it_is_held(situation: Situation, expected: list[st
         "nor after it was deactivated": (ADMITTED.but(workloads=(MINE,)), ""),
         "a write of the hold took effect after the release": (
             QUEUED.but(queueing=Queueing(workload=True, deactivated=True), workloads=(MINE,)),
-            ACTIVATES,
+            f"start queue_reason{ACTIVATES}",
         ),
         "the cache has not seen that it is active again": (
-            QUEUED.but(queueing=Queueing(workload=True, deactivated=True), workloads=(ACTIVE,)),
+            QUEUED.but(
+                queueing=Queueing(workload=True, deactivated=True, considered=True),
+                workloads=(ACTIVE,),
+            ),
             "",
         ),
     }
@@ -116,7 +126,7 @@ def test_a_running_one_is_suspended_first(phase: Phase) -> None:
     ("situation", "needs"),
     [
         (HOLDS, [Need.WORKLOADS, Need.OBSERVED]),
-        (RELEASED, [Need.WORKLOADS, Need.OBSERVED]),
+        (RELEASED, [Need.WORKLOADS, Need.QUEUE, Need.OBSERVED]),
         (ADMITTED, [Need.WORKLOADS, Need.OBSERVED]),
         (HOLDS.but(queued=False), [Need.OBSERVED]),
         (QUEUED, [Need.QUEUE, Need.OBSERVED]),
