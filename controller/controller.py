@@ -22,6 +22,7 @@ from controller.fleet.fleet import Fleet
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.component_watches import ComponentWatches
 from controller.gather.error_store_reader import ErrorStores
+from controller.gather.live_pods import LivePods
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, Key, SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
@@ -167,6 +168,7 @@ class Controller:
             self._fleet.nodes.largest,
             self._stores,
             self._queue_watch,
+            LivePods(client, self._queue.only_waits),
         )
         creator = ComponentCreator(
             client,

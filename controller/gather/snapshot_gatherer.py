@@ -75,6 +75,7 @@ class SnapshotGatherer:
         largest: Callable[[], Mapping[str, Decimal]],
         stores: ErrorStores,
         queues: QueueWatch,
+        lists: LivePods,
     ) -> None:
         self._client = client
         self._clock = clock
@@ -82,7 +83,7 @@ class SnapshotGatherer:
         self._pods = pods
         self._locator = locator
         self._unserved = unserved
-        self._lists = LivePods(client)
+        self._lists = lists
         self._proof = DeletionProof(
             client, discovery, locator, unserved, memory.deletions, self._lists
         )

@@ -3,8 +3,8 @@
 import asyncio
 import heapq
 from collections import OrderedDict
-from collections.abc import Collection, Hashable
-from contextlib import suppress
+from collections.abc import Hashable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, Generic, TypeVar
@@ -24,8 +24,8 @@ _SPARE_MOMENTS: Final = 1000
 _FAIR: Final = 16
 # Seconds after which a pass no longer counts: a slow answer to one pass must not stop the others.
 SLOW: Final = 1.0
-# Passes at once with those that no longer count, unless the limit is higher: if all answers are
-# slow, more passes would only make them slower.
+# Passes at once with those that do not count, unless the limit is higher: if all answers are slow,
+# more passes would only make them slower.
 WITH_SLOW: Final = 32
 # The name of the task that waits for the next deadline.
 ALARM: Final = "workqueue alarm"
@@ -154,9 +154,9 @@ class KeyQueue(Generic[K]):
         return sum(map(len, self._lines))
 
     @property
-    def in_work_since(self) -> Collection[float]:
-        """The time at which each key in work was taken, the earliest first."""
-        return self._in_work.values()
+    def in_work(self) -> Mapping[K, float]:
+        """The keys in work and the time at which each was taken, the earliest first."""
+        return self._in_work
 
     def _make_ready(self, key: K) -> None:
         wake, _ = self._wanted[key]
@@ -231,6 +231,7 @@ class WorkQueue(Generic[K]):
         self._metrics = metrics
         self._limit = limit
         self._keys: KeyQueue[K] = KeyQueue()
+        self._only_wait: set[K] = set()  # keys in work that do not count
         self._changed = asyncio.Event()
         self._alarm: asyncio.Task[None] | None = None
         self._alarm_at = float("inf")
@@ -303,7 +304,17 @@ class WorkQueue(Generic[K]):
     def in_work_for(self) -> list[float]:
         """Return for each key in work the seconds since it was taken."""
         now = self._clock.monotonic()
-        return [now - since for since in self._keys.in_work_since]
+        return [now - since for since in self._keys.in_work.values()]
+
+    @contextmanager
+    def only_waits(self, key: K) -> Iterator[None]:
+        """Let another pass begin while this key's pass only waits for an answer that it shares."""
+        self._only_wait.add(key)
+        self._changed.set()
+        try:
+            yield
+        finally:
+            self._only_wait.discard(key)
 
     def answered(self, seconds: float, rejected: bool) -> None:
         """Report an answer of the API server to the limit (`KubeClient.on_answer`)."""
@@ -311,14 +322,15 @@ class WorkQueue(Generic[K]):
         self._limit.answered(seconds, len(self._counted(now)), now, rejected=rejected)
 
     def _counted(self, now: float) -> list[float]:
-        """Return when the keys in work were taken, the earliest first, without slow passes."""
-        return [since for since in self._keys.in_work_since if since + SLOW > now]
+        """Return when the keys in work were taken that count, the earliest first."""
+        in_work = self._keys.in_work.items()
+        return [at for key, at in in_work if at + SLOW > now and key not in self._only_wait]
 
     def _has_room(self, now: float) -> bool:
         """True if a key is ready and may be taken."""
         if not self._keys.ready or not self._limit.has_room(len(self._counted(now))):
             return False
-        return len(self._keys.in_work_since) < max(self._limit.limit, WITH_SLOW)
+        return len(self._keys.in_work) < max(self._limit.limit, WITH_SLOW)
 
     async def _change(self, now: float) -> None:
         """Wait for a change. If a key is ready, also until the oldest pass no longer counts."""

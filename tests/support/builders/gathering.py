@@ -12,6 +12,7 @@ from controller.facts.observe import Observation, Reads
 from controller.facts.pods import Pod, project_pod
 from controller.facts.unexpected_objects import Owned
 from controller.gather.component_reads import ComponentLocator
+from controller.gather.live_pods import LivePods
 from controller.gather.snapshot_gatherer import SnapshotGatherer
 from controller.gather.unserved_kinds import UnservedKinds
 from controller.memory.memory import Memory
@@ -294,6 +295,7 @@ class Gathering:
             lambda: largest or {},
             stored,
             queued,
+            LivePods(kube),
         )
 
     async def gather(

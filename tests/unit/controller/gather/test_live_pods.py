@@ -1,7 +1,8 @@
 """One live list answers all passes that waited for it before it began."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -109,3 +110,26 @@ async def test_a_cancelled_pass_leaves_its_list_to_the_others() -> None:
     for task in (first, third):
         with pytest.raises(asyncio.CancelledError):
             await task
+
+
+async def test_a_pass_makes_room_from_its_question_to_its_answer() -> None:
+    server = Server(pod("a-0", "a"), pod("b-0", "b"))
+    client: Any = server
+    waiting: list[tuple[str, str]] = []
+
+    @contextmanager
+    def only_waits(key: tuple[str, str]) -> Iterator[None]:
+        waiting.append(key)
+        yield
+        waiting.remove(key)
+
+    lists = LivePods(client, only_waits)
+    tasks = [asyncio.create_task(lists.read(key, name_of)) for key in many("a", "b")]
+    await asyncio.sleep(0)
+    assert waiting == many("a", "b")
+    server.permits.release()
+    await tasks[0]
+    assert waiting == many("b")
+    server.permits.release()
+    await tasks[1]
+    assert waiting == []

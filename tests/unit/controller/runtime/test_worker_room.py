@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from itertools import pairwise
 
 import pytest
@@ -123,6 +124,25 @@ async def test_however_slow_they_are_only_so_many_run(passes: Passes) -> None:
     passes.limit.limit = WITH_SLOW + 10
     await passes.end(1)
     assert len(passes.begun) == WITH_SLOW + 12
+
+
+async def test_a_pass_that_only_waits_makes_room_until_it_goes_on(passes: Passes) -> None:
+    with passes.queue.only_waits(0), passes.queue.only_waits(1):
+        await passes.add(*range(LEAST + 3))
+        assert passes.begun == [0, 1, 2, 3, 4]
+    await passes.end(0, 2)
+    assert passes.begun == [0, 1, 2, 3, 4]
+    await passes.end(1)
+    assert passes.begun == [0, 1, 2, 3, 4, 5]
+
+
+async def test_only_so_many_passes_wait(passes: Passes) -> None:
+    await passes.add(*range(MOST))
+    with ExitStack() as waiting:
+        for key in range(MOST):
+            waiting.enter_context(passes.queue.only_waits(key))
+            await settle()
+        assert len(passes.begun) == WITH_SLOW
 
 
 async def test_slow_passes_do_not_hide_that_few_passes_run(passes: Passes) -> None:

@@ -29,7 +29,7 @@ def test_a_key_in_work_is_not_given_out_again() -> None:
     assert queue.add("a", 0)
     assert not queue.add("a", 0)
     assert take(queue) is None
-    assert (queue.ready, list(queue.in_work_since)) == (0, [3])
+    assert (queue.ready, list(queue.in_work.values())) == (0, [3])
     assert queue.done("a") == 3
     assert taken(queue) == ["a"]
     queue.done("a")
