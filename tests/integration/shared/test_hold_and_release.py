@@ -7,7 +7,7 @@ import pytest
 
 from localcluster.access.running import RunningCluster
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject
-from shared.kube.client import PatchType
+from shared.kube.client import PatchType, Propagation
 from shared.waits.workload import EVICTED, WORKLOADS, has_quota, is_active, workload_of
 from tests.support.builders.appwrappers import appwrapper
 from tests.support.builders.jobs import job
@@ -61,7 +61,7 @@ class Held:
 
     async def quota_reserved(self) -> str:
         conditions = (await self.item())["status"]["conditions"]
-        return next(each["reason"] for each in conditions if each["type"] == "QuotaReserved")
+        return "".join(each["reason"] for each in conditions if each["type"] == "QuotaReserved")
 
     async def patch(self, workload: JsonObject, **spec: Any) -> None:
         name = workload["metadata"]["name"]
@@ -92,7 +92,9 @@ async def test_a_held_one_stays_out_of_the_queue_until_it_is_released(
         assert "held by alice" in (await held.typed(*words)).out
     # Kueue makes another Workload, which is active.
     first = (await held.workload())["metadata"]
-    await cluster.client.delete(WORKLOADS, NAMESPACE, first["name"], uid=first["uid"])
+    await held.client.delete(
+        WORKLOADS, NAMESPACE, first["name"], uid=first["uid"], propagation=Propagation.BACKGROUND
+    )
 
     async def is_another() -> bool:
         return (await held.workload())["metadata"].get("uid") not in (None, first["uid"])

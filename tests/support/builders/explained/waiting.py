@@ -160,27 +160,12 @@ def deactivated() -> AppWrapperObjects:
 
 def held_by_user() -> AppWrapperObjects:
     """Its user holds it (`appwrapper hold`)."""
-    says = "a user holds it (annotation workload.codeflare.dev.appwrapper/hold)"
-    waits = (
-        condition("QuotaReserved", "False", "Held", says, seconds=300),
-        condition("ResourcesDeployed", "False", "Suspended", seconds=590),
-    )
-    marks = {"hold": "true", "held-by": "alice"}
-    return seen(appwrapper("Suspended", *waits, annotations=marks), world(_held_workload()))
-
-
-def released_by_user() -> AppWrapperObjects:
-    found = held_by_user()
-    del found.appwrapper["metadata"]["annotations"]
-    return found
-
-
-def _held_workload() -> JsonObject:
+    waits = condition("QuotaReserved", "False", "Held", "a user holds it", seconds=300)
     evicted = condition("Evicted", "True", "Deactivated", "The workload is deactivated")
-    waits = pending("Pending", "The workload is deactivated")
-    mine = workload(waits, evicted, spec={"active": False})
+    mine = workload(pending("Pending", "deactivated"), evicted, spec={"active": False})
     mine["metadata"]["annotations"] = {ANNOTATION_DEACTIVATED: "true"}
-    return mine
+    marks = {"hold": "true", "held-by": "alice"}
+    return seen(appwrapper("Suspended", waits, annotations=marks), world(mine))
 
 
 def evicted_too_often() -> AppWrapperObjects:
