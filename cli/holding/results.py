@@ -1,4 +1,4 @@
-"""What `hold` and `release` did with each AppWrapper."""
+"""The result of `hold` or `release` for each AppWrapper."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass

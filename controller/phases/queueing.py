@@ -1,4 +1,4 @@
-"""What Kueue's objects show of one AppWrapper."""
+"""Facts about one AppWrapper in Kueue's objects."""
 
 from dataclasses import dataclass
 

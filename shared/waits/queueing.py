@@ -183,7 +183,7 @@ def waiting_workload(item: JsonObject) -> WaitingWorkload:
 def pending_text(item: JsonObject) -> str:
     """Return why a Workload waits, as the end of a sentence; "" if Kueue gives no reason.
 
-    "" too for a held one: its AppWrapper says so.
+    "" too for a held one: its AppWrapper reports the hold.
     """
     name = item["metadata"]["name"]
     if is_finished(item):

@@ -105,7 +105,7 @@ def test_one_that_runs_stops_and_its_quota_is_another_ones_until_the_release() -
     uid = life.events[0].object["metadata"]["uid"]
     assert [each.why for each in freed if each.uid == uid] == [Why.HELD, Why.FINISHED]
     held, began = life.first(is_held), revisions(other, ["Resuming"])["Resuming"]
-    assert version_of(held) < began  # its pods are gone, and its status says so, before that
+    assert version_of(held) < began  # its pods are gone, and its status shows it, before that
     [ended] = revisions(other, ["Succeeded"]).values()
     again = life.in_phase("Resuming", after=version_of(held))
     assert ended < version_of(again)

@@ -1,4 +1,4 @@
-"""What `explain` answers about a hold."""
+"""The answers of `explain` about a hold."""
 
 from cli.explaining.compose import explain
 from cli.explaining.report import CommandHint, Situation
