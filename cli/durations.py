@@ -22,6 +22,11 @@ def span(duration: timedelta) -> str:
     return f"{seconds} s"
 
 
+def compact(duration: timedelta) -> str:
+    """Return `42s`, `5m3s`, `2h5m` or `3d4h`, for a narrow column."""
+    return span(duration).replace("min", "m").replace(" ", "")
+
+
 def age(duration: timedelta) -> str:
     """Return `95s`, `45m`, `30h` or `12d`, for a narrow column: one unit, rounded down."""
     seconds = max(0, int(duration.total_seconds()))

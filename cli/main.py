@@ -28,11 +28,13 @@ COMMANDS: Final = {
     "hold": "keep AppWrappers from running, or stop them, until a release",
     "release": "let held AppWrappers run again",
     "cancel": "delete AppWrappers with their pods, after a question",
+    "history": "list ended AppWrappers with their GPU-hours",
     "resubmit": "run an ended AppWrapper again under a new name",
     "pack": "wrap manifests into one AppWrapper",
     "generate": "write an AppWrapper around a PyTorchJob, from a values file",
     "validate": "report what the webhook would refuse or warn about",
     "check": "show quota, usage and capacity, and what is wrong",
+    "nodes": "show GPUs by shape of node: all, in use, free, and bad nodes",
     "team": "create, list, show and delete teams",
     "completion": "print the completion for a shell",
 }

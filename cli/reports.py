@@ -44,6 +44,11 @@ def as_json(value: Any) -> JsonValue:
     raise TypeError(f"a report holds a {type(value).__name__}, which has no place in JSON")
 
 
+def keys_of(kind: type[Any]) -> tuple[str, ...]:
+    """Return the keys of a report of that dataclass, in order."""
+    return tuple(_camel(each.name) for each in dataclasses.fields(kind))
+
+
 def to_text(value: JsonValue, output: str) -> str:
     """Return JSON or YAML, as `output` (-o) requests, with a line end."""
     if output == "json":

@@ -43,6 +43,7 @@ from shared.process.logs import object_fields
 from shared.process.sources import Sources
 from shared.process.supervisor import Runnable, Supervisor
 from shared.waits import kueue_settings
+from shared.waits.gpus import gpu_resources
 
 logger = logging.getLogger(__name__)
 
@@ -189,6 +190,7 @@ class Controller:
             deleter,
             teller,
             self._memory,
+            gpu_resources(behaviour),
         )
         reconcile = Reconciler(gatherer, applier, clock, self._fleet.reset_gate).reconcile
         return Workers(

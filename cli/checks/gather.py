@@ -27,7 +27,7 @@ T = TypeVar("T")
 _PRIORITY_CLASSES: Final = Resource(
     "scheduling.k8s.io", "v1", "priorityclasses", "PriorityClass", namespaced=False
 )
-_BOUND_PODS: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
+BOUND_PODS: Final = "spec.nodeName!=,status.phase!=Succeeded,status.phase!=Failed"
 
 
 def _each(read: Callable[[JsonObject], T]) -> Callable[[list[JsonObject]], Iterable[T]]:
@@ -51,7 +51,7 @@ async def whole_cluster(client: KubeClient, now: datetime) -> Observed:
         cluster_queues=await reader.every(CLUSTER_QUEUES, as_they_are),
         local_queues=local_queues,
         workloads=await reader.every(WORKLOADS, _each(workload_facts)),
-        pods=await reader.every(PODS, holding_pods, field_selector=_BOUND_PODS),
+        pods=await reader.every(PODS, holding_pods, field_selector=BOUND_PODS),
         default_priority=await _default_priority(reader),
         tolerations=await _tolerations(reader),
         unread=tuple(reader.unread),
@@ -93,8 +93,9 @@ async def _tolerations(reader: Reader) -> tuple[JsonObject, ...]:
 async def one_namespace(client: KubeClient, namespace: str) -> Observed:
     """Read for `appwrapper check --mine` only the resources that a team may read. Raises KubeError.
 
-    A team may not read the operator's configuration and the nodes. So the report has no findings
-    about node shapes and assumes the default warm-up period.
+    It reads neither the operator's configuration nor the nodes: in older installations a team may
+    not read them. So the report has no findings about node shapes and assumes the default warm-up
+    period.
     """
     reader = Reader(client)
     return Observed(

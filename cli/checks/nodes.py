@@ -31,11 +31,15 @@ from shared.api.objects import JsonObject
 _KEEPS_OFF: Final = frozenset({"NoSchedule", "NoExecute"})
 # Kubernetes sets these taints itself. The node's other fields show the same state.
 _OF_KUBERNETES: Final = "node.kubernetes.io/"
+_INSTANCE_TYPE: Final = "node.kubernetes.io/instance-type"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeState:
-    """A node for the checks. `flags`: why new pods cannot use this node or its resources."""
+    """A node for the checks. `flags`: why new pods cannot use this node or its resources.
+
+    `instance`: the cloud's instance type, "" without one.
+    """
 
     name: str
     capacity: Amounts
@@ -43,6 +47,21 @@ class NodeState:
     unschedulable: Amounts
     flags: tuple[str, ...] = ()
     taints: tuple[tuple[str, str, str], ...] = ()  # key, value, effect: only the admins' taints
+    instance: str = ""
+
+    def schedulable(self, resource: str) -> Decimal:
+        """Return how much of the resource new and present pods can use."""
+        return self.allocatable.get(resource, ZERO) - self.unschedulable.get(resource, ZERO)
+
+    def lacks(self, resource: str) -> str:
+        """Return how much less the kubelet offers than the node has, "" if nothing is missing."""
+        has, offers = self.capacity.get(resource, ZERO), self.allocatable.get(resource, ZERO)
+        if offers >= has:
+            return ""
+        return (
+            f"the kubelet offers {amount_text(offers, resource)} of its"
+            f" {resource_text(has, resource)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +119,7 @@ def node_of(
             for each in spec.get("taints") or ()
             if each["effect"] in _KEEPS_OFF and not each["key"].startswith(_OF_KUBERNETES)
         ),
+        instance=(item["metadata"].get("labels") or {}).get(_INSTANCE_TYPE, ""),
     )
 
 
@@ -136,12 +156,10 @@ def node_findings(
                 message=f"{resource_text(lost, GPU)} cannot be scheduled ({'; '.join(each.flags)})",
             )
     for each in having:
-        has, offers = each.capacity.get(GPU, ZERO), each.allocatable.get(GPU, ZERO)
-        if offers < has:
+        if lacks := each.lacks(GPU):
             yield CheckFinding(
                 about=f"node {each.name}",
-                message=f"the kubelet offers {amount_text(offers, GPU)} of its"
-                f" {resource_text(has, GPU)}",
+                message=lacks,
                 advice="Check the device plugin on this node: it reports the others as unhealthy",
             )
     yield from _taints(having, tolerations)

@@ -1,6 +1,6 @@
 """Read Kueue's Workloads, and pods that hold devices. Pure."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -127,15 +127,17 @@ class HoldingPod:
     amounts: Amounts
 
 
-def holding_pods(items: Iterable[JsonObject]) -> list[HoldingPod]:
-    """Return the pods that are bound to a node, have not ended and request GPUs."""
+def holding_pods(
+    items: Iterable[JsonObject], resources: Collection[str] = (GPU,)
+) -> list[HoldingPod]:
+    """Return the pods that are bound to a node, have not ended and request such a resource."""
     found = []
     for item in items:
         spec, phase = item.get("spec") or {}, (item.get("status") or {}).get("phase")
         if not spec.get("nodeName") or phase in ("Succeeded", "Failed"):
             continue
         wanted = all_requested(spec)
-        if wanted.get(GPU):
+        if any(wanted.get(each) for each in resources):
             metadata = item["metadata"]
             found.append(
                 HoldingPod(metadata["namespace"], metadata["name"], spec["nodeName"], wanted)

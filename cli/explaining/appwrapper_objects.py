@@ -69,7 +69,12 @@ class AppWrapperObjects:
 
     @property
     def unread(self) -> tuple[Unread, ...]:
-        """All failed reads, each once."""
-        read = [getattr(self.world, each.name) for each in fields(self.world)]
+        """All failed reads, each once.
+
+        A team may read the workloads of its own namespace only: the holders' heading reports that.
+        """
+        omitted = "" if isinstance(self.world.own_workloads, Unread) else "all_workloads"
+        names = [each.name for each in fields(self.world) if each.name != omitted]
+        read = [getattr(self.world, name) for name in names]
         read += (self.pods, *self.components, self.events, self.component_events, self.pending)
         return tuple(dict.fromkeys(each for each in read if isinstance(each, Unread)))

@@ -80,7 +80,8 @@ def attempts(case: Case) -> tuple[AttemptReport, ...]:
         reason, message = event.get("reason"), event.get("message") or ""
         if reason in _BEGINS:
             note(current, began=event_time(event))
-            current -= _count(event)
+            # Kueue's event may come after what it began has failed.
+            current = max(1, current - _count(event))
         elif reason == Reason.ROOT_CAUSE:
             note(current, root_cause=message)
         elif message.startswith((_RESET, _FAILED)) and not found.get(current, none).reason:
@@ -134,7 +135,7 @@ def timeline(case: Case) -> tuple[Happened, ...]:
             entries.append(Happened(at, what, kind == CONDITION_UNHEALTHY))
     if case.phase is Phase.SUCCEEDED and (at := case.changed(CONDITION_QUOTA_RESERVED)):
         entries.append(Happened(at, "succeeded"))
-    entries.sort(key=lambda each: each.at)
+    entries.sort(key=lambda each: _second(each.at))
     shown = entries if len(entries) <= _MOST else [entries[0], *entries[1 - _MOST :]]
     return tuple(dict.fromkeys(shown))
 
@@ -155,7 +156,8 @@ def _described(event: JsonObject) -> str:
 def _own_events(case: Case) -> list[JsonObject]:
     """Return the AppWrapper's events in the order of time, without those of a namesake.
 
-    Events of the same second are sorted by name, which contains the recorder's time.
+    Events of the same second are sorted by name, which contains the recorder's time: only Kueue's
+    have fractions of a second.
     """
     uid = case.appwrapper.uid
     own = [
@@ -163,7 +165,11 @@ def _own_events(case: Case) -> list[JsonObject]:
         for each in objects(case.seen.events)
         if (each.get("involvedObject") or {}).get("uid") in (uid, None, "")
     ]
-    return sorted(own, key=lambda each: (event_time(each), each["metadata"]["name"]))
+    return sorted(own, key=lambda each: (_second(event_time(each)), each["metadata"]["name"]))
+
+
+def _second(at: datetime) -> datetime:
+    return at.replace(microsecond=0)
 
 
 def event_time(event: JsonObject) -> datetime:

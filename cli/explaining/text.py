@@ -117,6 +117,8 @@ def _queue(queue: QueueReport, now: datetime) -> Iterator[tuple[str, list[Render
     if queue.holders:
         title = "Who holds it" if queue.holders_are_all else "Who holds it (not all are shown)"
         yield title, [_holders(queue.holders, now)]
+    elif not queue.holders_are_all and any(each.is_short for each in queue.amounts):
+        yield "Who holds it", [Text("workloads of other namespaces, which you may not read")]
 
 
 def _queue_line(queue: QueueReport) -> str:

@@ -15,7 +15,6 @@ from cli.cluster.reader import NO_APPWRAPPERS, Reader, needed
 from cli.cluster.unread import Unread
 from cli.cluster.visibility import pending_workloads
 from cli.command import CommandError
-from cli.gpus import gpu_resources
 from cli.listing.outline import (
     AppWrapperOutline,
     WorkloadOutline,
@@ -26,6 +25,7 @@ from cli.listing.outline import (
 from cli.listing.rows import may_wait
 from shared.api.objects import APPWRAPPERS
 from shared.kube.client import KubeError
+from shared.waits.gpus import gpu_resources
 from shared.waits.workload import WORKLOADS
 
 # A visibility server that does not answer must not stop the list.

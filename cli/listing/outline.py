@@ -25,7 +25,14 @@ _METADATA: Final = (
     "deletionTimestamp",
 )
 _SPEC: Final = ("suspend", "managedBy")
-_STATUS: Final = ("phase", "conditions", "attempt", "resettingCount", "rootCause")
+_STATUS: Final = (
+    "phase",
+    "conditions",
+    "attempt",
+    "resettingCount",
+    "quotaSeconds",
+    "rootCause",
+)
 
 
 @dataclass(frozen=True, slots=True)

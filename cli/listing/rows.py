@@ -7,12 +7,12 @@ from decimal import Decimal
 from typing import Any, Final
 
 from cli.creators import creator_of
-from cli.gpus import gpus_in
 from cli.listing.outline import AppWrapperOutline, WorkloadOutline
 from cli.listing.why import why
 from cli.phases import shown_phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.times import parse_time
+from shared.waits.gpus import gpus_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

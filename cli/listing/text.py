@@ -1,19 +1,18 @@
 """Format the list as a table whose lines never wrap."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
+from cli.columns import GAP, Columns, joined, lines, narrow, width_of
 from cli.durations import age
 from cli.listing.rows import ListedAppWrapper
 from cli.terminal import harmless
 from shared.api.amounts import amount_text
 
-_GAP: Final = "  "
-_MORE: Final = "…"
 _UNKNOWN: Final = "-"
 _NUMBERS: Final = frozenset({"GPUS", "PRIORITY", "PRIO", "POSITION", "POS", "AGE", "ATTEMPT"})
 _SHORT: Final = {"PRIORITY": "PRIO", "POSITION": "POS"}
@@ -21,7 +20,6 @@ _SHORT: Final = {"PRIORITY": "PRIO", "POSITION": "POS"}
 # the width beside it. A name is cut last: other commands need it.
 _FOR_WHY: Final = 24
 _NARROWED: Final = (("QUEUE", 8, 24), ("USER", 8, 24), ("NAMESPACE", 12, 10), ("NAME", 16, 10))
-_Table = dict[str, list[str]]  # the cells by heading
 
 
 def table(
@@ -38,14 +36,14 @@ def table(
     """
     columns = _columns(rows, now, namespaces=namespaces, wide=wide)
     if width is None or wide:
-        return _joined(columns)
-    return _joined(_fitted(columns, width), width)
+        return joined(columns, _NUMBERS)
+    return joined(_fitted(columns, width), _NUMBERS, width)
 
 
 def _columns(
     rows: Sequence[ListedAppWrapper], now: datetime, *, namespaces: bool, wide: bool
-) -> _Table:
-    columns: _Table = {}
+) -> Columns:
+    columns: Columns = {}
     if namespaces or wide:
         columns["NAMESPACE"] = [row.namespace for row in rows]
     columns["NAME"] = [row.name for row in rows]
@@ -70,13 +68,13 @@ def _number(value: int | None) -> str:
     return _UNKNOWN if value is None else str(value)
 
 
-def _fitted(columns: _Table, width: int) -> _Table:
+def _fitted(columns: Columns, width: int) -> Columns:
     """Shorten headings, then omit a queue that all share, then cut columns."""
     columns = dict(columns)
     longest = max(map(cell_len, columns["WHY"]), default=0)
 
     def lacks(for_why: int = _FOR_WHY) -> int:
-        others = sum(_width(each, columns[each]) + len(_GAP) for each in columns if each != "WHY")
+        others = sum(width_of(each, columns[each]) + len(GAP) for each in columns if each != "WHY")
         return others + min(for_why, longest) - width
 
     if lacks() > 0:
@@ -84,22 +82,8 @@ def _fitted(columns: _Table, width: int) -> _Table:
     if lacks() > 0 and len(set(columns["QUEUE"])) == 1:
         del columns["QUEUE"]
     for heading, least, for_why in _NARROWED:
-        if heading in columns and (surplus := lacks(for_why)) > 0:
-            room = max(least, _width(heading, columns[heading]) - surplus)
-            columns[heading] = [_cut(each, room) for each in columns[heading]]
+        narrow(columns, heading, least, lacks(for_why))
     return columns
-
-
-def _joined(columns: _Table, width: int | None = None) -> str:
-    widths = {heading: _width(heading, cells) for heading, cells in columns.items()}
-    lines = _lines([tuple(columns), *zip(*columns.values(), strict=True)], widths)
-    return "".join(f"{each if width is None else _cut(each, width)}\n" for each in lines)
-
-
-def _lines(rows: Iterable[Sequence[str]], widths: Mapping[str, int]) -> Iterator[str]:
-    for row in rows:
-        cells = zip(widths.items(), row, strict=True)
-        yield _GAP.join(_padded(*of, cell) for of, cell in cells).rstrip()
 
 
 @dataclass(slots=True)
@@ -115,22 +99,6 @@ class AppendedLines:
         columns = _columns(rows, now, namespaces=self.namespaces, wide=self.wide)
         headings = [] if self.widths else [tuple(columns)]
         for heading, cells in columns.items():
-            self.widths[heading] = max(self.widths.get(heading, 0), _width(heading, cells))
-        lines = _lines([*headings, *zip(*columns.values(), strict=True)], self.widths)
-        return "".join(f"{each}\n" for each in lines)
-
-
-def _width(heading: str, cells: Iterable[str]) -> int:
-    return max((cell_len(heading), *map(cell_len, cells)))
-
-
-def _padded(heading: str, width: int, cell: str) -> str:
-    blanks = " " * (width - cell_len(cell))
-    return f"{blanks}{cell}" if heading in _NUMBERS else f"{cell}{blanks}"
-
-
-def _cut(text: str, width: int) -> str:
-    """Return the text in at most that many terminal cells, with an ellipsis if it is cut."""
-    if cell_len(text) <= width:
-        return text
-    return set_cell_size(text, max(0, width - 1)).rstrip() + _MORE[:width]
+            self.widths[heading] = max(self.widths.get(heading, 0), width_of(heading, cells))
+        cells_by_row = [*headings, *zip(*columns.values(), strict=True)]
+        return "".join(f"{each}\n" for each in lines(cells_by_row, self.widths, _NUMBERS))

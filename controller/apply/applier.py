@@ -1,11 +1,12 @@
 """Perform the actions of a decision: one status write, then the side effects it announces."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from controller.apply.accounting import log_end
 from controller.apply.activation import activate
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
@@ -49,6 +50,7 @@ class Applier:
         deleter: Deleter,
         teller: Teller,
         memory: Memory,
+        gpus: Collection[str],
     ) -> None:
         self._client = client
         self._appwrappers = appwrappers
@@ -56,6 +58,7 @@ class Applier:
         self._deleter = deleter
         self._teller = teller
         self._memory = memory
+        self._gpus = gpus  # the resources that count as GPUs
 
     async def apply(
         self, observation: Observation, actions: Actions, now: datetime
@@ -133,7 +136,7 @@ class Applier:
         )
         self._appwrappers.assume(written, silent=True)
         remembered.reported = reported_after(remembered.reported, actions)
-        self._log_move(appwrapper, actions)
+        self._log_move(appwrapper, AppWrapper(written), actions, now)
         texts = component_texts(written) if CreateComponents() in actions else None
         return AppWrapper(outlined(written)), texts
 
@@ -171,9 +174,12 @@ class Applier:
         # reports that version later, and the cache then ignores it as known.
         self._appwrappers.assume(live)
 
-    def _log_move(self, appwrapper: AppWrapper, actions: Actions) -> None:
+    def _log_move(
+        self, appwrapper: AppWrapper, written: AppWrapper, actions: Actions, now: datetime
+    ) -> None:
         for action in actions:
             if isinstance(action, MoveTo):
+                log_end(appwrapper, written, action, self._gpus, now)
                 why = action.message if action.logged is None else action.logged
                 logger.info(
                     "from %s to %s%s",

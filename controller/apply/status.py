@@ -1,7 +1,7 @@
 """Compute the status after a decision. Pure."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from operator import itemgetter
 from typing import Final
 
@@ -37,9 +37,14 @@ from controller.phases.root_cause import Decision
 from controller.phases.snapshot import Timers
 from controller.phases.timers import Stamp, encode_timers, evolve
 from shared.api.appwrapper import AppWrapper
-from shared.api.conditions import with_condition
-from shared.api.names import CONDITION_RESOURCES_DEPLOYED, CONDITION_SUCCEEDED
+from shared.api.conditions import is_true, with_condition
+from shared.api.names import (
+    CONDITION_QUOTA_RESERVED,
+    CONDITION_RESOURCES_DEPLOYED,
+    CONDITION_SUCCEEDED,
+)
 from shared.api.objects import JsonObject
+from shared.waits.quota_time import QUOTA_SECONDS, quota_time
 
 LONGEST_MESSAGE: Final = 32768  # the schema's limit
 _DEPLOYED: Final = CONDITION_RESOURCES_DEPLOYED  # also the name of a component's condition
@@ -74,7 +79,7 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             if action.spend_retry:
                 status["resettingCount"] = appwrapper.retries + 1
         case SetCondition():
-            status["conditions"] = _with(status.get("conditions") or [], action, now)
+            _set_condition(appwrapper, status, action, now)
         case RecordPodSets():
             status["componentStatus"] = recorded_pod_sets(appwrapper)
         case PlanDeployment():
@@ -94,6 +99,17 @@ def _apply(appwrapper: AppWrapper, status: JsonObject, action: Action, now: date
             _rename(appwrapper, status, index)
         case _:
             _remember(appwrapper, status, action, now)
+
+
+def _set_condition(
+    appwrapper: AppWrapper, status: JsonObject, action: SetCondition, now: datetime
+) -> None:
+    """Set the condition, and add up the time with quota if it releases the quota."""
+    status["conditions"] = _with(status.get("conditions") or [], action, now)
+    is_false = action.type == CONDITION_QUOTA_RESERVED and not action.status
+    if is_false and is_true(appwrapper.conditions, CONDITION_QUOTA_RESERVED):
+        held = quota_time(appwrapper, now) or timedelta(0)
+        status[QUOTA_SECONDS] = int(held.total_seconds())
 
 
 def _remember(appwrapper: AppWrapper, status: JsonObject, action: Action, now: datetime) -> None:

@@ -3,9 +3,9 @@
 One list answers all passes of a namespace that wait for one: in a burst the API server answers
 fewer, larger lists. A list begins after the passes that it answers asked for it.
 
-An API server answers a live list from its watch cache, once etcd has told that cache how far it
-is: up to 100 ms later if no pod changes. This wait costs nobody CPU. So a pass that waits for a
-list does not keep another from beginning: else three passes at once end 30 deletions a second.
+An API server answers a live list from its watch cache. If no pod changes, the cache learns only
+every 100 ms from etcd that it is current. This wait costs no CPU, so the pass does not keep another
+from beginning: else three passes at once end 30 deletions a second.
 """
 
 import asyncio

@@ -13,6 +13,8 @@ import orjson
 # `name` of a LogRecord is its logger's, so an object's name has another key inside a record.
 _RENAMED: Final = {"object_name": "name"}
 _FIELDS: Final = ("namespace", "object_name", "uid", "phase", "reason", "exception")
+# A record's further fields, as a dict of JSON values.
+FIGURES: Final = "figures"
 LEVELS: Final = ("debug", "info", "warning", "error")
 
 
@@ -35,7 +37,7 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """Return a line for any values: no value makes it fail."""
-        line: dict[str, str] = {
+        line: dict[str, object] = {
             "ts": datetime.fromtimestamp(record.created, UTC)
             .isoformat(timespec="milliseconds")
             .replace("+00:00", "Z"),
@@ -47,13 +49,17 @@ class JsonLines(logging.Formatter):
             value = record.__dict__.get(key)
             if value is not None:
                 line[_RENAMED.get(key, key)] = _text(value)
+        line.update(record.__dict__.get(FIGURES) or {})
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         # Text that is no valid UTF-8 (a broken surrogate) must not lose the line.
         try:
             return orjson.dumps(line).decode()
         except TypeError:
-            cleaned = {key: _printable(value) for key, value in line.items()}
+            cleaned = {
+                key: _printable(value) if isinstance(value, str) else value
+                for key, value in line.items()
+            }
             return orjson.dumps(cleaned).decode()
 
 

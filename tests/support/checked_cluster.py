@@ -55,9 +55,10 @@ def checked(
     *argv: str,
     rounds: int = 0,
     namespace: str = "code",
+    command: str = "check",
     **environment: str,
 ) -> tuple[int, str, str]:
-    """Returns exit code, output and errors of `appwrapper check ARGV`."""
+    """Returns exit code, output and errors of `appwrapper check ARGV`, or of `command`."""
 
     @asynccontextmanager
     async def connected(arguments: Any) -> AsyncIterator[Cluster]:
@@ -67,5 +68,5 @@ def checked(
 
     monkeypatch.setattr("cli.cluster.connection.connected", connected)
     out, err = io.StringIO(), io.StringIO()
-    code = program.main(["check", *argv], CommandTerminal(io.StringIO(), out, err, environment))
+    code = program.main([command, *argv], CommandTerminal(io.StringIO(), out, err, environment))
     return code, out.getvalue(), err.getvalue()

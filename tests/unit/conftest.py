@@ -22,8 +22,10 @@ def signals_are_whose_they_were() -> Iterator[None]:
     """Whoever runs the tests wants to end them by Ctrl-C, also after one of a program's `main`.
 
     A loop that is closed keeps the handlers that were added to it: nothing would happen then.
+    A shell ignores Ctrl-C for what it runs with `&`; a test that interrupts itself would hang.
     """
     before = {number: signal.getsignal(number) for number in SIGNALS}
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     for number, handler in before.items():
         signal.signal(number, handler)

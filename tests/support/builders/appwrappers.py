@@ -58,3 +58,10 @@ def phase(item: JsonObject) -> str:
 def version_of(item: JsonObject) -> int:
     """Returns the resourceVersion as a number."""
     return int(item["metadata"]["resourceVersion"])
+
+
+def with_quota_seconds(item: JsonObject, seconds: int | None) -> JsonObject:
+    """Returns the AppWrapper after it held quota for so long before now. None: not recorded."""
+    status = {key: each for key, each in item["status"].items() if key != "quotaSeconds"}
+    recorded = {} if seconds is None else {"quotaSeconds": seconds}
+    return {**item, "status": {**status, **recorded}}

@@ -345,11 +345,6 @@ EXPECTED: dict[str, Expected] = {
     ),
 }
 
-HIDDEN_FROM_TEAMS = [
-    "workloads of the cluster: who holds quota (no right to list them)",
-    "cohorts of the cluster: what can be borrowed (no right to list them)",
-    "nodes of the cluster: whether a node is large enough (no right to list them)",
-]
 HIDDEN_FROM_READERS = [
     f"Namespace {TEAM} (no right to get it)",
     f"workloads of namespace {TEAM}: who holds quota (no right to list them)",

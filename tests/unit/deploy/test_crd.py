@@ -75,7 +75,14 @@ def test_additions_are_under_status_alone() -> None:
     added = [path for path, _ in fields(SCHEMA) if path not in theirs]
     tops = {path.split(".")[2].removesuffix("[]") for path in added}
     assert all(path.startswith(".status.") for path in added)
-    assert tops == {"attempt", "timers", "suspectNodes", "rootCause", "errorHistory"}
+    assert tops == {
+        "attempt",
+        "quotaSeconds",
+        "timers",
+        "suspectNodes",
+        "rootCause",
+        "errorHistory",
+    }
 
 
 def test_every_field_teaches() -> None:

@@ -143,12 +143,19 @@ def test_users_may_read_what_appwrapper_logs_needs(resource: str, verb: str) -> 
     assert any(verb in each["verbs"] for each in rules)
 
 
-def test_users_may_read_queues_priorities_and_settings_and_nothing_else_of_the_cluster() -> None:
+def test_users_may_read_queues_priorities_nodes_and_settings_and_nothing_else_of_the_cluster() -> (
+    None
+):
     read = ["get", "list", "watch"]
     assert role("appwrapper-queue-viewer") == [
         {
             "apiGroups": ["kueue.x-k8s.io"],
-            "resources": ["clusterqueues", "resourceflavors", "workloadpriorityclasses"],
+            "resources": [
+                "clusterqueues",
+                "cohorts",
+                "resourceflavors",
+                "workloadpriorityclasses",
+            ],
             "verbs": read,
         },
         {"apiGroups": ["scheduling.k8s.io"], "resources": ["priorityclasses"], "verbs": read},
@@ -157,6 +164,7 @@ def test_users_may_read_queues_priorities_and_settings_and_nothing_else_of_the_c
             "resources": ["clusterqueues/pendingworkloads"],
             "verbs": read,
         },
+        {"apiGroups": [""], "resources": ["nodes"], "verbs": read},
         {
             "apiGroups": [""],
             "resources": ["configmaps"],
@@ -171,6 +179,8 @@ def test_a_role_in_a_namespace_names_only_what_is_in_namespaces() -> None:
     cluster_wide = {
         "clusterqueues",
         "clusterqueues/pendingworkloads",
+        "cohorts",
+        "nodes",
         "priorityclasses",
         "resourceflavors",
         "workloadpriorityclasses",

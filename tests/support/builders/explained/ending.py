@@ -5,6 +5,7 @@ from typing import Any
 
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.objects import JsonObject
+from tests.support.builders.appwrappers import with_quota_seconds
 from tests.support.builders.explained.deployed import ENDED, FAILED_MESSAGE, STARTED
 from tests.support.builders.explained.objects import (
     ASSUMED,
@@ -129,6 +130,7 @@ def failed() -> AppWrapperObjects:
         deployed="False",
         created=9000,
     )
+    item = with_quota_seconds(item, 2975)
     first = "unhealthy; deleting its components before another attempt"
     events = (
         event("Started", "Admitted by clusterQueue team1-cluster-queue", 3000),
@@ -158,6 +160,7 @@ def pod_refused_by_policy() -> AppWrapperObjects:
         attempt=1,
         deployed="False",
     )
+    item = with_quota_seconds(item, 5)
     return seen(item, world(workload()), components=(None,))
 
 
@@ -196,6 +199,7 @@ def succeeded() -> AppWrapperObjects:
         created=4800,
         timers={"successTTL": 300},
     )
+    item = with_quota_seconds(item, 3900)
     return seen(
         item,
         world(workload()),

@@ -7,6 +7,7 @@ from cli.cluster.unread import Unread
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from shared.api.names import ANNOTATION_DEACTIVATED
 from shared.api.objects import JsonObject
+from tests.support.builders.appwrappers import with_quota_seconds
 from tests.support.builders.explained.objects import (
     ASSUMED,
     QUEUE,
@@ -120,6 +121,7 @@ def preempted() -> AppWrapperObjects:
         condition("ResourcesDeployed", "False", "DeletionComplete", seconds=120),
     )
     item = appwrapper("Suspended", *waits, attempt=1, deployed="False", created=4000)
+    item = with_quota_seconds(item, 3000)
     queue = cluster_queue({"nvidia.com/gpu": "64"})
     return seen(
         item,

@@ -12,7 +12,6 @@ from cli.explaining.compose import explain
 from cli.explaining.report import (
     AttemptReport,
     ExplainReport,
-    GpuHours,
     Happened,
     Next,
     Situation,
@@ -112,41 +111,6 @@ def test_the_timeline_counts_what_came_several_times() -> None:
         "admitted: its components are created (3 times)"
     ]
     assert all(isinstance(each, Happened) for each in found)
-
-
-@pytest.mark.parametrize(
-    ("seen", "expected"),
-    [
-        # 16 GPUs: 4000 s since its creation, 3660 of these with quota, 3640 with all of its pods.
-        (
-            deployed.runs(),
-            GpuHours(
-                gpus=Decimal(16),
-                queued=Decimal("1.51"),
-                productive=Decimal("16.18"),
-                lost=Decimal("0.09"),
-            ),
-        ),
-        (waiting.waits_for_quota(), GpuHours(gpus=Decimal(16), queued=Decimal("2.67"))),
-        # Suspended by its user, it waits for nothing.
-        (waiting.suspended_by_user(), None),
-        (
-            ending.failed(),
-            GpuHours(
-                gpus=Decimal(16),
-                queued=Decimal("26.67"),
-                productive=Decimal("0.00"),
-                lost=Decimal("13.22"),
-            ),
-        ),
-        (
-            waiting.preempted(),
-            GpuHours(gpus=Decimal(16), notes=("its earlier time with quota is not recorded",)),
-        ),
-    ],
-)
-def test_gpu_hours(seen: AppWrapperObjects, expected: GpuHours | None) -> None:
-    assert report(seen).gpu_hours == expected
 
 
 def test_json_has_whole_numbers_and_times() -> None:

@@ -148,7 +148,6 @@ def test_unreadable_parts_are_named_and_the_rest_is_read() -> None:
     seen = gathered(served(waiting.waits_for_quota(), forbidden=forbidden))
     assert [(each.what, each.why) for each in seen.unread] == [
         ("Namespace team1", "no right to get it"),
-        ("workloads of the cluster: who holds quota", "no right to list them"),
         ("clusterqueues of the cluster: how much quota is used and free", "no right to list them"),
         ("cohorts of the cluster: what can be borrowed", "no right to list them"),
         ("nodes of the cluster: whether a node is large enough", "no right to list them"),

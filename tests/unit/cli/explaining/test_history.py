@@ -9,7 +9,7 @@ from cli.explaining.compose import explain
 from cli.explaining.report import ExplainReport
 from shared.api.objects import JsonObject
 from tests.support.builders.explained.deployed import runs
-from tests.support.builders.explained.ending import succeeded
+from tests.support.builders.explained.ending import failed, succeeded
 from tests.support.builders.explained.objects import NOW, ago, event
 
 ADMITTED = "admitted: its components are created"
@@ -49,3 +49,25 @@ def test_the_success_is_in_the_timeline_without_an_event() -> None:
     for events in ((), succeeded().events):
         assert ("succeeded", 300) in happened(explain(replace(succeeded(), events=events)))
     assert all(what != "succeeded" for what, _ in happened(explain(runs())))
+
+
+def named(number: int, told: JsonObject) -> JsonObject:
+    """An event with a name like those of recorders, which contain the time."""
+    return told | {"metadata": {"namespace": "team1", "name": f"train.{number:016x}"}}
+
+
+@pytest.mark.parametrize(
+    "told",
+    [ago(2500).replace("Z", ".900000Z"), ago(2498).replace("Z", ".200000Z")],
+    ids=["in the second of its failure", "told late by Kueue"],
+)
+def test_an_attempt_that_failed_at_once_has_its_reason(told: str) -> None:
+    case = failed()
+    events = (started(0, eventTime=told), *case.events[1:])
+    case = replace(case, events=tuple(named(*each) for each in enumerate(events)))
+    assert [each.reason for each in explain(case).attempts] == [
+        "FoundFailedPods",
+        "FailedComponent",
+        "InsufficientPodsReady",
+        "FoundFailedPods",
+    ]

@@ -56,7 +56,7 @@ class ApplierBench:
         kube: Any = self.kube
         me: Any = self
         self.memory = Memory()
-        self.applier = Applier(kube, me, me, me, me, self.memory)
+        self.applier = Applier(kube, me, me, me, me, self.memory, ())
 
     def assume(self, written: dict[str, Any], *, silent: bool = False) -> None:
         version = written["metadata"]["resourceVersion"]
@@ -87,6 +87,23 @@ class ApplierBench:
 def only(kube: FakeKube, method: str) -> Call:
     (call,) = kube.called(method)
     return call
+
+
+async def test_an_end_has_a_line_for_accounting(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "accounting")
+    bench = ApplierBench(update=[raw("8", phase="Failed"), raw("9", phase="Resetting")])
+    await bench.apply(raw(phase="Running"), MoveTo(Phase.FAILED, Reason.FAILED_PODS))
+    await bench.apply(raw(phase="Running"), MoveTo(Phase.RESETTING, Reason.FAILED_PODS))
+    (line,) = [each for each in caplog.records if each.name == "accounting"]
+    assert (line.getMessage(), line.__dict__["phase"]) == ("ended", "Failed")
+
+
+async def test_a_refused_status_write_is_no_end(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO", "accounting")
+    bench = ApplierBench(update=[Conflict(409, "Conflict", "")], get=[raw("8", phase="Running")])
+    with pytest.raises(Conflict):
+        await bench.apply(raw(phase="Running"), MoveTo(Phase.FAILED, Reason.FAILED_PODS))
+    assert [each for each in caplog.records if each.name == "accounting"] == []
 
 
 async def test_finalizer_then_status_then_components() -> None:

@@ -127,7 +127,7 @@ class Process:
         )
         self.clock = FakeClock()
         deleter = Deleter(kube, self.memory.deletions, self.clock, lambda *_: None)
-        self.applier = Applier(kube, me, creator, deleter, me, self.memory)
+        self.applier = Applier(kube, me, creator, deleter, me, self.memory, ())
 
     class Watches:
         async def ensure(self, resource: Resource) -> None: ...

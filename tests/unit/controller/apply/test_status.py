@@ -306,3 +306,18 @@ def test_a_suspension_keeps_the_root_cause_of_before() -> None:
         (Reason.AUTOPILOT_NO_EXECUTE, Phase.RESETTING),
     ):
         assert after(before, MoveTo(phase, reason))["rootCause"] == before["rootCause"]
+
+
+def test_each_time_with_quota_is_added_when_the_quota_is_released() -> None:
+    release = SetCondition("QuotaReserved", False, Reason.SUSPENDED)
+    reserved = {"type": "QuotaReserved", "status": "True", "reason": "Resuming", "message": ""}
+    began = {**reserved, "lastTransitionTime": "2026-01-01T09:59:00Z"}
+    first = after({"phase": "Suspending", "conditions": [began]}, release)
+    assert first["quotaSeconds"] == 60
+    assert after(first, release)["quotaSeconds"] == 60  # it is released once
+    # An earlier version released it, and did not record the time.
+    released = {"attempt": 1, "conditions": [{**began, "status": "False"}]}
+    assert "quotaSeconds" not in after(released, release)
+    again = {**first, "conditions": [{**began, "lastTransitionTime": "2026-01-01T09:59:30Z"}]}
+    assert "quotaSeconds" not in after({"conditions": [began]}, MoveTo(Phase.FAILED, Reason.FAILED))
+    assert after(again, release)["quotaSeconds"] == 90

@@ -1,0 +1,1 @@
+"""`appwrapper history`: compose, sort and add up (`rows`), format (`text`), run (`running`)."""

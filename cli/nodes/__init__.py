@@ -1,0 +1,1 @@
+"""`appwrapper nodes`: read (`gather`), group (`report`), format (`text`)."""
