@@ -3,8 +3,6 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
-from rich.cells import cell_len, set_cell_size
-
 GAP: Final = "  "
 _MORE: Final = "…"
 Columns = dict[str, list[str]]  # the cells by heading
@@ -29,7 +27,7 @@ def lines(
 
 def width_of(heading: str, cells: Iterable[str]) -> int:
     """Return the width of a column."""
-    return max((cell_len(heading), *map(cell_len, cells)))
+    return max((cells_of(heading), *map(cells_of, cells)))
 
 
 def total_width(columns: Columns) -> int:
@@ -46,12 +44,26 @@ def narrow(columns: Columns, heading: str, least: int, surplus: int) -> None:
 
 
 def _padded(heading: str, width: int, cell: str, numbers: Collection[str]) -> str:
-    blanks = " " * (width - cell_len(cell))
+    blanks = " " * (width - cells_of(cell))
     return f"{blanks}{cell}" if heading in numbers else f"{cell}{blanks}"
 
 
 def cut(text: str, width: int) -> str:
     """Return the text in at most that many terminal cells, with an ellipsis if it is cut."""
-    if cell_len(text) <= width:
+    if cells_of(text) <= width:
         return text
-    return set_cell_size(text, max(0, width - 1)).rstrip() + _MORE[:width]
+    room = max(0, width - 1)
+    if text.isascii():
+        return text[:room].rstrip() + _MORE[:width]
+    from rich.cells import set_cell_size
+
+    return set_cell_size(text, room).rstrip() + _MORE[:width]
+
+
+def cells_of(text: str) -> int:
+    """Return the terminal cells of the text. rich is imported only if letters can be wide."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len
+
+    return cell_len(text)

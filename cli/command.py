@@ -30,10 +30,11 @@ class CommandError(Exception):
 class Command:
     """One command.
 
-    `run` returns the exit code. It may raise CommandError, KubeError (from the API server) and
-    OSError (from a file that the user named); `cli.main` reports them.
+    `run` returns the exit code: an `ExitCode`, or that of a program in a pod. It may raise
+    CommandError, KubeError (from the API server) and OSError (from a file that the user named);
+    `cli.main` reports them.
     """
 
     description: str  # --help prints it below the usage
     add_arguments: Callable[[argparse.ArgumentParser], None]
-    run: Callable[[argparse.Namespace, CommandTerminal], ExitCode]
+    run: Callable[[argparse.Namespace, CommandTerminal], int]

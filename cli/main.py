@@ -11,6 +11,7 @@ import os
 import sys
 import traceback
 from collections.abc import Iterable, Sequence
+from itertools import takewhile
 from typing import Any, Final, NoReturn
 
 from cli.command import Command, CommandError, ExitCode
@@ -25,6 +26,8 @@ COMMANDS: Final = {
     "list": "list AppWrappers: who has them, and why they wait",
     "explain": "show why an AppWrapper is not running, and what is next",
     "logs": "show the logs of an AppWrapper's pods, by rank",
+    "shell": "open a shell in a running pod, or run a command there",
+    "port-forward": "make a port of a running pod reachable on this machine",
     "hold": "keep AppWrappers from running, or stop them, until a release",
     "release": "let held AppWrappers run again",
     "cancel": "delete AppWrappers with their pods, after a question",
@@ -58,7 +61,7 @@ def main(argv: Sequence[str], terminal: CommandTerminal) -> int:
         argcomplete.autocomplete(build_parser((*COMMANDS, *ALIASES)))
     parser = build_parser(argv)
     try:
-        arguments = parser.parse_args(argv)
+        arguments = _parsed(parser, argv)
     except SystemExit as end:  # argparse has printed the help or the error
         return end.code if isinstance(end.code, int) else ExitCode.UNABLE
     if arguments.command is None:
@@ -66,6 +69,16 @@ def main(argv: Sequence[str], terminal: CommandTerminal) -> int:
         return ExitCode.UNABLE
     name = ALIASES.get(arguments.command, arguments.command)
     return _run(load(name), arguments, terminal)
+
+
+def _parsed(parser: argparse.ArgumentParser, argv: Sequence[str]) -> argparse.Namespace:
+    """Parse the command line. argparse would refuse a program's words after options of `shell`."""
+    before = [*takewhile(lambda word: word != "--", argv)]
+    if before[:1] != ["shell"]:
+        return parser.parse_args(argv)
+    arguments = parser.parse_args(before)
+    arguments.words += argv[len(before) + 1 :]
+    return arguments
 
 
 def build_parser(words: Iterable[str]) -> argparse.ArgumentParser:
@@ -104,7 +117,7 @@ def _add_command(
 
 def load(name: str) -> Command:
     """Import the command's module; return its parts."""
-    module = importlib.import_module(f"cli.commands.{name}")
+    module = importlib.import_module(f"cli.commands.{name.replace('-', '_')}")
     return Command(module.DESCRIPTION, module.add_arguments, module.run)
 
 

@@ -50,6 +50,18 @@ def add_several(
     )
 
 
+def add_pod_choice(parser: argparse.ArgumentParser) -> None:
+    """Add --rank and --pod, which choose one running pod."""
+    choice = parser.add_mutually_exclusive_group()
+    choice.add_argument(
+        "--rank",
+        metavar="N",
+        type=int,
+        help="the pod of this rank (Master 0, then the workers); default: the lowest that runs",
+    )
+    choice.add_argument("--pod", metavar="NAME", help="the pod of this name")
+
+
 def add_webhook_configuration(parser: argparse.ArgumentParser, more: str = "") -> None:
     parser.add_argument(
         "--config",

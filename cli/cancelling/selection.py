@@ -7,7 +7,7 @@ from typing import Final
 
 from cli.creators import creator_of, is_by
 from cli.durations import age
-from cli.phases import ENDED
+from cli.phases import ENDED, shown_phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.lines import one_line
 from shared.api.times import parse_time
@@ -37,7 +37,7 @@ def target(appwrapper: AppWrapper) -> CancelTarget:
         appwrapper.name,
         appwrapper.uid,
         creator_of(appwrapper),
-        str(appwrapper.status.get("phase") or ""),
+        shown_phase(appwrapper),
         parse_time(appwrapper.metadata["creationTimestamp"]),
     )
 

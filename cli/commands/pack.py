@@ -79,7 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def add_wrapping(parser: argparse.ArgumentParser) -> None:
     """Add the options for the AppWrapper, which `wrapping_of` reads."""
-    parser.add_argument("--name", metavar="NAME", default="", help="default: the first object's")
+    parser.add_argument(
+        "--name", metavar="NAME", default="", help="default: that of the first object with pods"
+    )
     parser.add_argument(
         "--queue",
         metavar="NAME",
@@ -97,6 +99,14 @@ def add_wrapping(parser: argparse.ArgumentParser) -> None:
         about="pods of a Kind that the operator does not know, such as template.spec.template=4;"
         " KIND/NAME:none if it makes no pods",
     )
+    add_several(
+        parser,
+        "--helper",
+        dest="helpers",
+        metavar="[KIND/]NAME",
+        about="an object that serves the others and is deleted after they succeed, such as a"
+        " TensorBoard",
+    )
     add_webhook_configuration(parser)
     group = parser.add_argument_group(
         "fault tolerance", "The cluster's configuration sets the defaults and limits."
@@ -112,7 +122,7 @@ def wrapping_of(arguments: argparse.Namespace) -> "Wrapping":
     from shared.api.names import ANNOTATION_PREFIX
 
     given = vars(arguments)
-    options = ("name", "namespace", "queue", "labels", "annotations", "pod_sets")
+    options = ("name", "namespace", "queue", "labels", "annotations", "pod_sets", "helpers")
     fault_tolerance = {
         ANNOTATION_PREFIX + name: (option, given[name])
         for name, option in fault_tolerance_options().items()

@@ -33,7 +33,7 @@ async def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitC
         for index, each in enumerate(reports):
             if index:
                 console.print()
-            console.print(render(each))
+            console.print(render(each), crop=False)  # commands are one line
     elif reports:
         terminal.console().print(render_line(reports))
     else:

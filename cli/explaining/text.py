@@ -53,14 +53,21 @@ def render(report: ExplainReport) -> RenderableType:
     """Render one report as one screen."""
     style = f"bold {_style(report.situation)}"
     parts: list[RenderableType] = [Text(report.answer, style=style)]
-    parts += [Padding(Text(each), _INDENT, expand=False) for each in report.details]
+    parts += [_indented(Text(each)) for each in report.details]
     for title, body in _sections(report):
         parts += [
             Text(),
             Text(title, style="bold"),
-            *(Padding(each, _INDENT, expand=False) for each in body),
+            *map(_indented, body),
         ]
     return Group(*parts)
+
+
+def _indented(part: RenderableType) -> RenderableType:
+    """Indent a part; a command stays one line, which can be copied."""
+    if isinstance(part, Text) and part.no_wrap:
+        return Text.assemble("  ", part, no_wrap=True, overflow="ignore")
+    return Padding(part, _INDENT, expand=False)
 
 
 def render_line(reports: Sequence[ExplainReport]) -> RenderableType:
@@ -271,7 +278,7 @@ def _gpu_hours(hours: GpuHours) -> str:
 def _commands(report: ExplainReport) -> Iterator[RenderableType]:
     for each in report.commands:
         yield Text(f"# {each.why}", style="dim")
-        yield Text(each.command, style="cyan")
+        yield Text(each.command, style="cyan", no_wrap=True)
 
 
 def _grid() -> Table:

@@ -5,9 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
 
-from rich.cells import cell_len
-
-from cli.columns import GAP, Columns, joined, lines, narrow, width_of
+from cli.columns import GAP, Columns, cells_of, joined, lines, narrow, width_of
 from cli.durations import age
 from cli.listing.rows import ListedAppWrapper
 from cli.terminal import harmless
@@ -71,7 +69,7 @@ def _number(value: int | None) -> str:
 def _fitted(columns: Columns, width: int) -> Columns:
     """Shorten headings, then omit a queue that all share, then cut columns."""
     columns = dict(columns)
-    longest = max(map(cell_len, columns["WHY"]), default=0)
+    longest = max(map(cells_of, columns["WHY"]), default=0)
 
     def lacks(for_why: int = _FOR_WHY) -> int:
         others = sum(width_of(each, columns[each]) + len(GAP) for each in columns if each != "WHY")

@@ -34,7 +34,8 @@ class LogPod:
     """A pod and its chosen container. `container`: "" if the pod has no such container.
 
     `owner`, `attempt`: the AppWrapper's UID and its attempt, "" if the Go operator created the pod.
-    `reason`: why there is no log yet. `is_over`: the pod has ended.
+    `reason`: why there is no log yet. `is_running`: the container runs now. `is_over`: the pod has
+    ended.
     """
 
     name: str
@@ -45,6 +46,7 @@ class LogPod:
     container: str
     state: LogState
     reason: str = ""
+    is_running: bool = False
     is_over: bool = False
     containers: tuple[str, ...] = ()
 
@@ -92,6 +94,7 @@ def log_pod(pod: JsonObject, ranks: PodRanks, wanted: str = "") -> LogPod:
         container=container,
         state=state,
         reason=reason,
+        is_running=bool((_status(pod, container).get("state") or {}).get("running")),
         is_over=is_over,
         containers=names,
     )
@@ -144,17 +147,15 @@ def _default(pod: JsonObject, names: tuple[str, ...]) -> str:
     return annotated if annotated in names else next(iter(names), "")
 
 
-def _state(pod: JsonObject, container: str, *, is_over: bool) -> tuple[LogState, str]:
+def _status(pod: JsonObject, container: str) -> JsonObject:
+    """Return the container's status; an empty one if it has none yet."""
     status = pod.get("status") or {}
-    found: JsonObject = next(
-        (
-            each
-            for kind in _STATUSES
-            for each in status.get(kind) or ()
-            if each.get("name") == container
-        ),
-        {},
-    )
+    of_all = (each for kind in _STATUSES for each in status.get(kind) or ())
+    return next((each for each in of_all if each.get("name") == container), {})
+
+
+def _state(pod: JsonObject, container: str, *, is_over: bool) -> tuple[LogState, str]:
+    found = _status(pod, container)
     state = found.get("state") or {}
     if state.get("running"):
         return LogState.GROWING, ""

@@ -11,10 +11,11 @@ from cli.cluster.connection import Cluster, connected
 from cli.cluster.reader import Reader
 from cli.cluster.unread import readable
 from cli.command import CommandError, ExitCode
-from cli.logs.choosing import LogChoice, LogPod, LogState, UnknownChoice, chosen, log_pod
+from cli.logs.choosing import LogChoice, LogPod, LogState, UnknownChoice, chosen
 from cli.logs.following import MOST_STREAMS, AttemptFollower
 from cli.logs.kept import kept_attempt
 from cli.logs.output import LogOutput
+from cli.logs.pods import attempt_pods
 from cli.logs.pumps import MOST_WAITING, LogPumps
 from cli.logs.ranks import pod_ranks
 from cli.logs.streams import LogReader
@@ -25,8 +26,8 @@ from controller.facts.root_cause_status import decode
 from controller.phases.phase import Phase
 from controller.phases.root_cause import summary
 from shared.api.appwrapper import AppWrapper
-from shared.api.names import ANNOTATION_LOG_URL, LABEL_APPWRAPPER
-from shared.api.objects import NAMESPACES, PODS, JsonObject, annotation
+from shared.api.names import ANNOTATION_LOG_URL
+from shared.api.objects import NAMESPACES, JsonObject, annotation
 from shared.api.times import DurationError, parse_duration
 from shared.waits.words import counted
 
@@ -58,6 +59,11 @@ class LogQuery:
         """Read the options. Raises CommandError."""
         if arguments.tail is not None and arguments.tail < _ALL_LINES:
             raise CommandError("--tail is a number of lines, or -1 for all of them")
+        if arguments.attempt is not None and arguments.attempt < 1:
+            raise CommandError(
+                f"--attempt {arguments.attempt}: attempts count from 1. Without the option, the"
+                " latest is shown"
+            )
         if arguments.everything and (arguments.ranks or arguments.pods):
             raise CommandError("--all shows all pods: leave out --rank and --pod")
         return cls(
@@ -119,7 +125,7 @@ class ShownLogs:
                 f"{query.name} has had {counted(appwrapper.attempt, 'attempt')}: there is no"
                 f" attempt {attempt}"
             )
-        pods = await self._pods(appwrapper, attempt)
+        pods = await attempt_pods(self._cluster.client, appwrapper, attempt, query.container)
         phase = appwrapper.status.get("phase") or ""
         if query.follow and phase not in ENDED and attempt == appwrapper.attempt:
             if not pods and phase in _BETWEEN and query.attempt is None:
@@ -161,16 +167,6 @@ class ShownLogs:
                 f"attempt {attempt} has ended: {query.name} is {now.status.get('phase')}"
             )
         return end
-
-    async def _pods(self, appwrapper: AppWrapper, attempt: int) -> list[LogPod]:
-        ranks, container = pod_ranks(appwrapper), self._query.container
-        pages = self._cluster.client.pages(
-            PODS,
-            appwrapper.namespace,
-            label_selector=f"{LABEL_APPWRAPPER}={appwrapper.name}",
-        )
-        found = [log_pod(each, ranks, container) async for page in pages for each in page.items]
-        return [each for each in found if each.is_of(appwrapper, attempt)]
 
     async def _once(self, appwrapper: AppWrapper, attempt: int, pods: Sequence[LogPod]) -> ExitCode:
         query = self._query

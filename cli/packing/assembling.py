@@ -1,17 +1,18 @@
 """Build an AppWrapper from manifests and options."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 from cli.command import CommandError, ExitCode
 from cli.manifests.manifest import Manifest
 from cli.manifests.places import Place, way_in
-from cli.packing.wrapping import DeclaredPodSet, Wrapping
-from shared.api.names import LABEL_QUEUE_NAME
+from cli.packing.wrapping import Wrapping
+from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP, LABEL_QUEUE_NAME
 from shared.api.objects import (
     APPWRAPPERS,
     JsonObject,
+    annotation,
     is_dns_label,
     is_label_value,
     label,
@@ -19,7 +20,8 @@ from shared.api.objects import (
 )
 from shared.config.configuration import AllowedKinds
 from shared.kinds.kind import PodSet, PodSetError
-from shared.kinds.table import BY_GROUP_KIND, pod_sets_to_declare
+from shared.kinds.table import BY_GROUP_KIND, pod_sets_once_admitted, pod_sets_to_declare
+from shared.waits.words import few
 from webhook.rules.kinds import is_listed
 
 _COMPONENTS: Final = ("spec", "components")
@@ -27,16 +29,38 @@ _COMPONENTS: Final = ("spec", "components")
 
 @dataclass(frozen=True, slots=True)
 class PackedComponent:
-    """One object with its declared pod sets: from --podset, else inferred from its Kind."""
+    """One object with its declared pod sets: from --podset, else inferred from its Kind.
+
+    `annotations`: the component's, from --helper or from the object itself.
+    """
 
     manifest: Manifest
     pod_sets: tuple[PodSet, ...]
     by_option: bool
+    annotations: Mapping[str, str] = field(default_factory=dict)
 
     def as_json(self) -> JsonObject:
         """Return the element of spec.components."""
+        return {**self.beside_template, "template": self.manifest.value}
+
+    @property
+    def beside_template(self) -> JsonObject:
+        """The fields of the component besides its template."""
         declared = [each.as_json() for each in self.pod_sets]
-        return {**({"podSets": declared} if declared else {}), "template": self.manifest.value}
+        return {
+            **({"annotations": dict(self.annotations)} if self.annotations else {}),
+            **({"podSets": declared} if declared else {}),
+        }
+
+    @property
+    def does_the_work(self) -> bool:
+        """True if the component has pods and is no helper."""
+        if self.annotations.get(ANNOTATION_HELPER) == "true":
+            return False
+        try:
+            return bool(pod_sets_once_admitted(self.as_json()))
+        except PodSetError:
+            return True  # the webhook's rules report the error later
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +89,13 @@ class Packed:
             manifest = component.manifest
             if component.by_option and way[3:4] == ("podSets",):
                 return f"--podset {manifest}", None
+            if way[3:4] == ("annotations",):
+                return manifest.source, manifest.place(("metadata", *way[3:]))
             return manifest.source, manifest.place(way[4:])
-        first = self.components[0].manifest
-        if way[:1] == ("metadata",):  # copied from the first object
-            return first.source, first.place(way)
-        return first.source, None
+        naming = _naming(self.components)
+        if way[:1] == ("metadata",):  # copied from this object
+            return naming.source, naming.place(way)
+        return naming.source, None
 
 
 def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: AllowedKinds) -> Packed:
@@ -77,7 +103,8 @@ def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: Allowed
     if not manifests:
         raise CommandError("there is no object to wrap: the input is empty, or has only comments")
     _refuse_twins(manifests)
-    own: JsonObject = _named(manifests[0], wrapping)
+    components = _components(manifests, wrapping, allowed)
+    own: JsonObject = _named(_naming(components), wrapping)
     if namespace := wrapping.namespace or _agreed(manifests, "namespace", "--namespace"):
         own["namespace"] = namespace
     labels = dict(wrapping.labels)
@@ -87,17 +114,23 @@ def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: Allowed
         own["labels"] = labels
     if wrapping.annotations:
         own["annotations"] = dict(wrapping.annotations)
-    return Packed(own, _components(manifests, wrapping.pod_sets, allowed), wrapping)
+    return Packed(own, components, wrapping)
 
 
-def _named(first: Manifest, wrapping: Wrapping) -> JsonObject:
+def _naming(components: Sequence[PackedComponent]) -> Manifest:
+    """Return the object whose name the AppWrapper gets: the first with pods that is no helper."""
+    found = (each.manifest for each in components if each.does_the_work)
+    return next(found, components[0].manifest)
+
+
+def _named(naming: Manifest, wrapping: Wrapping) -> JsonObject:
     if wrapping.name:
         return {"name": wrapping.name}
     for key in ("name", "generateName"):
-        found = metadata(first.value).get(key)
+        found = metadata(naming.value).get(key)
         if isinstance(found, str) and found:
             return {key: found}
-    raise CommandError(f"{first.located()}: the first object has no name. Add --name NAME")
+    raise CommandError(f"{naming.located()}: this object has no name. Add --name NAME")
 
 
 def _agreed(manifests: Sequence[Manifest], what: str, option: str) -> str:
@@ -145,8 +178,10 @@ def _refuse_twins(manifests: Sequence[Manifest]) -> None:
 
 
 def _components(
-    manifests: Sequence[Manifest], declared: Sequence[DeclaredPodSet], allowed: AllowedKinds
+    manifests: Sequence[Manifest], wrapping: Wrapping, allowed: AllowedKinds
 ) -> tuple[PackedComponent, ...]:
+    declared = wrapping.pod_sets
+    _refuse_unknown_helpers(manifests, wrapping.helpers)
     unknown = [each for each in manifests if _is_unknown(each, allowed)]
     for each in declared:
         if each.target and not any(each.names(manifest) for manifest in manifests):
@@ -167,8 +202,37 @@ def _components(
         if manifest in unknown and not own:
             raise _needs_pod_sets(manifest)
         given = tuple(each.pod_set for each in own if each.pod_set is not None)
-        components.append(PackedComponent(manifest, given or _inferred(manifest), bool(given)))
+        components.append(
+            PackedComponent(
+                manifest,
+                given or _inferred(manifest),
+                bool(given),
+                _annotations(manifest, wrapping.helpers),
+            )
+        )
     return tuple(components)
+
+
+def _refuse_unknown_helpers(manifests: Sequence[Manifest], helpers: Sequence[str]) -> None:
+    for each in helpers:
+        if not any(_is_named(manifest, each) for manifest in manifests):
+            raise CommandError(
+                f"--helper {each}: no object has this name. The objects are"
+                f" {few([str(manifest) for manifest in manifests])}"
+            )
+
+
+def _is_named(manifest: Manifest, text: str) -> bool:
+    return text in (str(manifest), manifest.kind, manifest.name)
+
+
+def _annotations(manifest: Manifest, helpers: Sequence[str]) -> dict[str, str]:
+    """Return the component's annotations. Users often write them into the object itself."""
+    own = {key: annotation(manifest.value, key) for key in (ANNOTATION_HELPER, ANNOTATION_KEEP)}
+    found = {key: value for key, value in own.items() if value is not None}
+    if any(_is_named(manifest, each) for each in helpers):
+        found[ANNOTATION_HELPER] = "true"
+    return found
 
 
 def _inferred(manifest: Manifest) -> tuple[PodSet, ...]:

@@ -25,8 +25,8 @@ def render(packed: Packed) -> tuple[str, list[Manifest]]:
     losing = []
     for component in packed.components:
         start = "  - "
-        if component.pod_sets:
-            declared = as_yaml({"podSets": [each.as_json() for each in component.pod_sets]})
+        if beside := component.beside_template:
+            declared = as_yaml(beside)
             parts.append(start + indented(declared, 4).removeprefix("    "))
             start = "    "
         manifest = component.manifest

@@ -39,6 +39,8 @@ class DeclaredPodSet:
 class Wrapping:
     """The options for the AppWrapper. "" means that the option is not given.
 
+    `helpers`: the objects of --helper: `Kind/name`, `Kind` or a name.
+
     `origins`: the option that set a field, by the field's path.
     """
 
@@ -47,6 +49,7 @@ class Wrapping:
     labels: Mapping[str, str] = field(default_factory=dict)
     annotations: Mapping[str, str] = field(default_factory=dict)
     pod_sets: tuple[DeclaredPodSet, ...] = ()
+    helpers: tuple[str, ...] = ()
     origins: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -59,6 +62,7 @@ def wrapping(
     annotations: Iterable[str] = (),
     fault_tolerance: Mapping[str, tuple[str, str]] | None = None,
     pod_sets: Iterable[str] = (),
+    helpers: Iterable[str] = (),
 ) -> Wrapping:
     """Parse the options. `fault_tolerance` maps the key of an annotation to its option and value.
 
@@ -87,7 +91,7 @@ def wrapping(
     for key, (option, value) in (fault_tolerance or {}).items():
         _add(own_annotations, key, value, option, "annotation", origins)
     declared = tuple(_pod_set(each) for each in pod_sets)
-    return Wrapping(name, namespace, own_labels, own_annotations, declared, origins)
+    return Wrapping(name, namespace, own_labels, own_annotations, declared, tuple(helpers), origins)
 
 
 def _pairs(option: str, texts: Iterable[str], origins: dict[str, str]) -> dict[str, str]:

@@ -9,8 +9,10 @@ from cli.manifests.places import Place, way_in
 from cli.packing.assembling import assemble
 from cli.packing.wrapping import Wrapping
 from cli.validation.report import Locate
+from shared.api.names import ANNOTATION_HELPER
 from shared.api.objects import APPWRAPPERS, JsonObject, metadata
 from shared.config.configuration import AllowedKinds
+from shared.waits.words import few
 
 _APPWRAPPER = APPWRAPPERS.gvk.group_kind
 
@@ -46,9 +48,23 @@ def submissions(
             " its components, or create it with kubectl"
         )
     if wrapping.pod_sets:
-        raise CommandError("--podset is for objects that are not in an AppWrapper yet")
+        raise CommandError(
+            f"--podset declares the pods of objects that are wrapped, and {ready[0].located()} is"
+            " an AppWrapper already. Leave the option out, and write podSets into its component:"
+            " kubectl explain appwrapper.spec.components.podSets"
+        )
+    if wrapping.helpers:
+        raise CommandError(
+            f"--helper marks one of the objects that are wrapped, and {ready[0].located()} is an"
+            " AppWrapper already. Leave the option out, and write into its component:"
+            f' annotations: {{{ANNOTATION_HELPER}: "true"}}'
+        )
     if wrapping.name and len(ready) > 1:
-        raise CommandError(f"--name {wrapping.name}: there are {len(ready)} AppWrappers")
+        raise CommandError(
+            f"--name {wrapping.name} names one AppWrapper, and there are {len(ready)}:"
+            f" {few([each.located() for each in ready])}. Leave the option out, or submit each"
+            " from a file of its own"
+        )
     return [_with_options(each, wrapping) for each in ready]
 
 

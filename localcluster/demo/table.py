@@ -4,7 +4,7 @@ from datetime import datetime
 
 from shared.api.objects import JsonObject
 
-HEADINGS = ("NAME", "STATUS", "QUOTA RESERVED", "RESOURCES DEPLOYED", "UNHEALTHY", "AGE")
+HEADINGS = ("NAME", "STATUS", "QUOTA", "DEPLOYED", "UNHEALTHY", "AGE")
 # Styles of rich, by a line's beginning.
 _STYLES = {"#": "dim", "$": "bold", "ROOT CAUSE": "bold red"}
 TableRow = tuple[str, str, str, str, str, str]
@@ -33,7 +33,7 @@ def age_text(seconds: float) -> str:
 
 def line_of(row: TableRow) -> str:
     """Returns the row as a line of a log, in columns of a fixed width."""
-    return f"{row[0]:<20} {row[1]:<11} {row[2]:<16} {row[3]:<20} {row[4]:<11} {row[5]}"
+    return f"{row[0]:<20} {row[1]:<11} {row[2]:<6} {row[3]:<9} {row[4]:<10} {row[5]}"
 
 
 def style_of(line: str) -> str:

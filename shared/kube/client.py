@@ -1,14 +1,16 @@
 """Declare the requests to the API server; `http_client.HttpKubeClient` implements them.
 
-An implementation provides `send`, `pages`, `watch`, `chunks`, `server_ahead` and `close`. The usual
-requests, `get` to `get_path`, send what the function of that name in `requests` builds. If a
-request fails, every method raises `KubeError` and nothing else.
+An implementation provides `send`, `pages`, `watch`, `chunks`, `server_ahead` and `close`, and
+`channels` if it reaches into pods. The usual requests, `get` to `get_path`, send what the function
+of that name in `requests` builds. If a request fails, every method raises `KubeError` and nothing
+else.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import AbstractAsyncContextManager
 from datetime import timedelta
-from typing import Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube import requests
@@ -30,6 +32,9 @@ from shared.kube.responses import (
     WatchEvent,
     WatchEventType,
 )
+
+if TYPE_CHECKING:
+    from shared.kube.pod_channels import PodChannels
 
 # Callers import the client, its arguments and its errors from this module.
 __all__ = [
@@ -137,6 +142,15 @@ class KubeClient(ABC):
         with its next line, however late that is. Leave the stream early with `aclosing`.
         """
         ...
+
+    def channels(
+        self, request: Request, protocols: Sequence[str]
+    ) -> "AbstractAsyncContextManager[PodChannels]":
+        """Open a WebSocket to a pod, with the first of the protocols that the server knows.
+
+        Closed with the context. Raise Forbidden if the user may not reach into pods.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def server_ahead(self) -> timedelta | None:

@@ -7,7 +7,7 @@ and never delay a request.
 
 import asyncio
 import socket
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
@@ -20,6 +20,7 @@ from multidict import CIMultiDict
 from shared.kube.client import Unreachable
 from shared.kube.credentials import Identity
 from shared.kube.kubeconfig import Credentials
+from shared.kube.pod_channels import PodChannels
 from shared.kube.requests import Request
 
 # TCP keepalive detects a peer that vanished silently (a power failure, a firewall that dropped the
@@ -32,6 +33,8 @@ UNANSWERED = 24
 # The API server's headers hold warnings and audit annotations; aiohttp's 8 KiB can be too few.
 HEADER_LIMIT = 64 * 1024
 READ_BUFFER = 256 * 1024
+# A WebSocket's other side has this long to agree to its end.
+_CLOSES = aiohttp.ClientWSTimeout(ws_close=2.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,14 @@ class ApiAnswer:
 
 class TooLarge(Exception):
     """Raised if an answer has more bytes than its reader accepts. The rest of it was not read."""
+
+
+class Refused(Exception):
+    """Raised if the server does not open a WebSocket; `answer` has its reason."""
+
+    def __init__(self, answer: ApiAnswer) -> None:
+        super().__init__(answer.status)
+        self.answer = answer
 
 
 class Stream:
@@ -107,7 +118,9 @@ class ApiConnection:
             self._headers["Impersonate-User"] = credentials.impersonation.user
             for group in credentials.impersonation.groups:
                 self._headers.add("Impersonate-Group", group)
-        self._requests = self._session(pool_size, permit)
+        # Hooks cost each request 20 µs, also if none of them does anything.
+        hooks = () if permit is None else (_asking_for(permit),)
+        self._requests = self._session(pool_size, *hooks)
         self._streams = self._session(0)
 
     async def send(
@@ -153,13 +166,28 @@ class ApiConnection:
             # Closed, not released: the connection of an unfinished stream cannot be used again.
             response.close()
 
+    @asynccontextmanager
+    async def channels(
+        self, request: Request, identity: Identity, protocols: Sequence[str]
+    ) -> AsyncIterator[PodChannels]:
+        """Open a WebSocket. Raise Refused if the server answers otherwise, and Unreachable."""
+        name, arguments = _name(request), self._arguments(request, identity)
+        for each in ("method", "data", "allow_redirects"):  # a handshake has none of them
+            del arguments[each]
+        async with self._session(0, _refusing()) as session:
+            with _as_unreachable(name):
+                async with asyncio.timeout(self._timeouts.request):
+                    opening = await session.ws_connect(
+                        **arguments, protocols=protocols, timeout=_CLOSES
+                    )
+            async with opening as socket:
+                yield PodChannels(socket, name)
+
     async def close(self) -> None:
         await self._requests.close()
         await self._streams.close()
 
-    def _session(
-        self, limit: int, permit: Callable[[Request], None] | None = None
-    ) -> aiohttp.ClientSession:
+    def _session(self, limit: int, *hooks: aiohttp.TraceConfig) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             limit=limit,
             socket_factory=watchful_socket,
@@ -173,8 +201,7 @@ class ApiConnection:
             read_bufsize=READ_BUFFER,
             max_line_size=HEADER_LIMIT,
             max_field_size=HEADER_LIMIT,
-            # Hooks cost each request 20 µs, also if none of them does anything.
-            trace_configs=[] if permit is None else [_asking_for(permit)],
+            trace_configs=list(hooks),
         )
         # aiohttp would silently repeat a PUT or DELETE when a connection breaks, and it has no
         # public switch for that. Only `requests.retry_delay` decides about retries.
@@ -207,6 +234,21 @@ def _asking_for(permit: Callable[[Request], None]) -> aiohttp.TraceConfig:
     hooks = aiohttp.TraceConfig()
     hooks.on_connection_create_end.append(connected)
     hooks.on_connection_reuseconn.append(connected)
+    return hooks
+
+
+def _refusing() -> aiohttp.TraceConfig:
+    """Return a hook that raises Refused: aiohttp's error of a handshake has no body."""
+
+    async def answered(
+        _session: object, _context: object, params: aiohttp.TraceRequestEndParams
+    ) -> None:
+        response = params.response
+        if response.status != 101:
+            raise Refused(ApiAnswer(response.status, response.headers, await response.read()))
+
+    hooks = aiohttp.TraceConfig()
+    hooks.on_request_end.append(answered)
     return hooks
 
 

@@ -6,17 +6,25 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing, asynccontextmanager, suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from shared.api.objects import JsonObject, Resource
 from shared.kube import requests, responses
 from shared.kube.client import KubeClient, KubeError, ListPage, Unreachable, WatchEvent
-from shared.kube.connection import ApiAnswer, ApiConnection, Stream, Timeouts, TooLarge
+from shared.kube.connection import (
+    ApiAnswer,
+    ApiConnection,
+    Refused,
+    Stream,
+    Timeouts,
+    TooLarge,
+)
 from shared.kube.credentials import Identity, RenewedIdentity
 from shared.kube.kubeconfig import Credentials, Impersonation, load_credentials
+from shared.kube.pod_channels import PodChannels
 from shared.kube.requests import Request, retry_delay
 from shared.kube.responses import LineSplitter
 from shared.process.clock import Clock, SystemClock
@@ -27,6 +35,9 @@ WATCH_JITTER = (0.9, 1.1)
 # Bytes of one page. Decoded they need up to 22 times as much memory. An object may have up to 1.5
 # MB, so the number of objects that fit is unknown before the page arrives.
 LARGEST_PAGE = 8 << 20
+
+# Seconds between two signs of life to a pod. Proxies close a connection that is silent for 60 s.
+PING_SECONDS = 25.0
 
 
 class HttpKubeClient(KubeClient):
@@ -143,6 +154,16 @@ class HttpKubeClient(KubeClient):
             while chunk := await stream.chunk():
                 yield chunk
 
+    @asynccontextmanager
+    async def channels(
+        self, request: Request, protocols: Sequence[str]
+    ) -> AsyncIterator[PodChannels]:
+        async with AsyncExitStack() as stack:
+            opened = await self._channels(stack, request, protocols)
+            pings = asyncio.create_task(self._ping(opened))
+            stack.callback(pings.cancel)
+            yield opened
+
     def server_ahead(self) -> timedelta | None:
         server = responses.date_of(self._dated_at[0])
         return None if server is None else server - self._dated_at[1]
@@ -195,6 +216,27 @@ class HttpKubeClient(KubeClient):
         renewed = await self._renewed_or_raise(identity, rejection)
         async with self._connection.stream(request, renewed, seconds) as stream:
             yield stream
+
+    async def _channels(
+        self, stack: AsyncExitStack, request: Request, protocols: Sequence[str]
+    ) -> PodChannels:
+        identity, renewed = await self._identity.current(), False
+        while True:
+            try:
+                return await stack.enter_async_context(
+                    self._connection.channels(request, identity, protocols)
+                )
+            except Refused as refused:
+                answer = refused.answer
+            if answer.status != 401 or renewed:
+                raise responses.error_of(answer.status, answer.headers, answer.body)
+            identity, renewed = await self._renewed_or_raise(identity, answer), True
+
+    async def _ping(self, opened: PodChannels) -> None:
+        with suppress(Unreachable):  # the caller finds the same by its own means
+            while True:
+                await self._clock.sleep(PING_SECONDS)
+                await opened.ping()
 
     async def _renewed_or_raise(self, rejected: Identity, answer: ApiAnswer) -> Identity:
         """Return the credentials, read again; raise the 401 if they did not change."""

@@ -4,7 +4,7 @@ The client sends them. A caller's bug raises ValueError. An impossible name, or 
 cannot be encoded, raises `Invalid`: it may come from a user's template.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from urllib.parse import quote, urlencode
@@ -132,6 +132,25 @@ def pod_log(
     }
     path = _object_path(PODS, namespace, pod, "log")
     return Request("GET", _with_query(path, query), {"Accept": f"{_JSON}, */*"})
+
+
+def pod_exec(
+    namespace: str, pod: str, container: str, command: Sequence[str], *, terminal: bool
+) -> Request:
+    """Open the streams of a command in a container. With a `terminal` it has no separate stderr."""
+    query = [
+        ("container", container),
+        ("stdin", "true"),
+        ("stdout", "true"),
+        ("tty", "true") if terminal else ("stderr", "true"),
+        *(("command", each) for each in command),
+    ]
+    return Request("GET", f"{_object_path(PODS, namespace, pod, 'exec')}?{urlencode(query)}")
+
+
+def pod_port_forward(namespace: str, pod: str, port: int) -> Request:
+    """Open one connection to a port of a pod."""
+    return Request("GET", f"{_object_path(PODS, namespace, pod, 'portforward')}?ports={port}")
 
 
 def create(

@@ -188,11 +188,13 @@ def _given(submission: Submission) -> Iterator[_Given]:
     yield _ON_APPWRAPPER, annotations(submission.object), _OF_APPWRAPPER
     for component in submission.components:
         here = f"{component.path}.annotations"
-        yield here, texts(component.raw.get("annotations")), _OF_COMPONENTS
+        own = texts(component.raw.get("annotations"))
+        yield here, own, _OF_COMPONENTS
         yield from _given_of_pod_sets(component)
         yield (
             f"{component.path}.template.{_ON_APPWRAPPER}",
-            annotations(component.template),
+            # `appwrapper pack` copies switches to the component, and leaves the object as it is.
+            [each for each in annotations(component.template) if each not in own],
             _ON_WRAPPED,
         )
         for path, template in component.pod_templates:

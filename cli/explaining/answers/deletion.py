@@ -68,9 +68,12 @@ def deleting(case: Case) -> SituationAnswer | None:
             f" {', '.join(others)}.",
             next=(Next("It is removed when those programs have removed their finalizers."),),
         )
+    work = "its pods and other components are being deleted"
+    if case.snapshot.never_deployed and not components and not pods:
+        work = "it never started, so it has no pods"
     return SituationAnswer(
         situation=Situation.DELETING,
-        sentence=f"{case.name} {doing}: its pods and other components are being deleted; {then}.",
+        sentence=f"{case.name} {doing}: {work}; {then}.",
         details=in_the_way,
         next=next_steps(case),
     )

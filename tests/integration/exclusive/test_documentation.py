@@ -15,7 +15,7 @@ from tests.support.walkthrough import Person, blocks_of
 
 pytestmark = pytest.mark.long
 TABLE = re.compile(
-    r"^NAME +STATUS +QUOTA RESERVED +RESOURCES DEPLOYED +UNHEALTHY +PODS READY +AGE\n"
+    r"^NAME +STATUS +QUOTA +DEPLOYED +UNHEALTHY +READY +AGE\n"
     # It may be too young for a status.
     r"sample-job +(Suspended|Resuming|Running|Succeeded|\d).*$",
     re.MULTILINE,

@@ -105,7 +105,7 @@ async def test_columns(kubectl: Kubectl, namespace: str) -> None:
     wide = columns(await kubectl("get", "appwrappers", "-n", namespace, "-o", "wide"))
 
     assert [heading for heading, _ in narrow] == [
-        "NAME", "STATUS", "QUOTA RESERVED", "RESOURCES DEPLOYED", "UNHEALTHY", "PODS READY", "AGE",
+        "NAME", "STATUS", "QUOTA", "DEPLOYED", "UNHEALTHY", "READY", "AGE",
     ]  # fmt: skip
     assert [cell for _, cell in narrow][:-1] == [
         "columns", "Resetting", "True", "False", "Unknown", "False",

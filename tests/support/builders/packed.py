@@ -94,3 +94,15 @@ spec:
       containers: [{name: c, image: i}]
 """
 ANY = "appwrapper:\n  defaultQueueName: q\n  allowedKinds:\n    wrapped: ['*']\n"
+TENSORBOARD = """\
+apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: tensorboard
+spec:
+  selector: {matchLabels: {app: board}}
+  template:
+    metadata: {labels: {app: board}}
+    spec:
+      containers: [{name: board, image: quay.io/team/board:1}]
+"""

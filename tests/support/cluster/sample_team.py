@@ -8,7 +8,7 @@ from tests.support.manifests import ROOT, document
 from tests.support.patience import KUBECTL_PATIENCE
 from tests.support.team import NAMESPACE
 
-# STATUS, QUOTA RESERVED, RESOURCES DEPLOYED, UNHEALTHY; the last is empty before the first run.
+# STATUS, QUOTA, DEPLOYED, UNHEALTHY; the last is empty before the first run.
 Row = tuple[str, str, str, str]
 SUSPENDED = ("Suspended", "False", "False", "")
 RUNNING = ("Running", "True", "True", "False")

@@ -1,6 +1,7 @@
 """Colour and folding are for people; a program gets whole lines."""
 
 import io
+import re
 
 import pytest
 from rich.padding import Padding
@@ -75,3 +76,16 @@ def test_a_warning_is_harmless_and_keeps_its_lines() -> None:
     CommandTerminal(io.StringIO(), io.StringIO(), stream, {}).warn(f"{HOSTILE}\n\tmore")
     assert stream.getvalue() == "warning: a[2J]0;title31mb\n\tmore\n"
     assert harmless("żółw → 日本") == "żółw → 日本"
+
+
+def test_no_line_ends_with_blanks_in_colour_either() -> None:
+    window = _Window()
+    terminal = CommandTerminal(io.StringIO(), window, io.StringIO(), {"TERM": "xterm-256color"})
+    table = Table(box=None)
+    for heading in ("ONE", "TWO"):
+        table.add_column(heading, style="red")
+    table.add_row("long enough", "x")
+    table.add_row("y", "")
+    terminal.console().print(table)
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", window.getvalue()).splitlines()
+    assert lines == [" ONE          TWO", " long enough  x", " y"]

@@ -55,14 +55,22 @@ def test_columns_in_order_and_the_wide_ones_last() -> None:
     shown = [(one["name"], one.get("priority", 0)) for one in version["additionalPrinterColumns"]]
     assert shown == [
         ("Status", 0),
-        ("Quota Reserved", 0),
-        ("Resources Deployed", 0),
+        ("Quota", 0),
+        ("Deployed", 0),
         ("Unhealthy", 0),
-        ("Pods Ready", 0),
+        ("Ready", 0),
         ("Age", 0),
         ("Retries", 1),
         ("Root Cause", 1),
     ]
+
+
+def test_kubectls_table_has_room_for_a_name_of_16_in_80_columns() -> None:
+    """Three blanks separate kubectl's columns; the longest cells are `9d23h` and Terminating."""
+    (version,) = CRD["spec"]["versions"]
+    cells = {"Status": "Terminating", "Age": "9d23h"}
+    shown = [one["name"] for one in version["additionalPrinterColumns"] if not one.get("priority")]
+    assert 16 + sum(3 + max(len(each), len(cells.get(each, "False"))) for each in shown) <= 80
 
 
 def test_whatever_the_go_operator_accepts_is_accepted() -> None:

@@ -49,7 +49,7 @@ VERBS = {
 BY_PATH = {"post", "get_path"}
 NO_REQUEST = {"close", "on_answer", "server_ahead"}
 # What all others are built on. A program does not call it: what it asks for could not be read here.
-BUILT_ON = {"send", "chunks"}
+BUILT_ON = {"send", "chunks", "channels"}
 PROGRAMS = {"controller": controller.rbac.ROLES, "webhook": webhook.rbac.ROLES}
 
 

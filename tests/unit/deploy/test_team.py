@@ -143,6 +143,12 @@ def test_users_may_read_what_appwrapper_logs_needs(resource: str, verb: str) -> 
     assert any(verb in each["verbs"] for each in rules)
 
 
+@pytest.mark.parametrize("resource", ["pods/exec", "pods/portforward"])
+def test_users_may_reach_into_pods(resource: str) -> None:
+    (rule,) = (each for each in role("mlbatch-edit") if resource in each["resources"])
+    assert sorted(rule["verbs"]) == ["create", "get"]
+
+
 def test_users_may_read_queues_priorities_nodes_and_settings_and_nothing_else_of_the_cluster() -> (
     None
 ):

@@ -7,7 +7,7 @@ import pytest
 
 from cli.manifests.yaml_text import parse_yaml
 from shared.api.objects import JsonObject
-from tests.support.builders.packed import ANY, JOB, SERVICE, SERVING
+from tests.support.builders.packed import ANY, JOB, SERVICE, SERVING, TENSORBOARD
 from tests.support.command import appwrapper
 from tests.support.shown_commands import commands_in, sessions_in
 
@@ -40,6 +40,7 @@ EXPECTED: dict[str, tuple[str, JsonObject]] = {
             "workload.codeflare.dev.appwrapper/terminalExitCodes": "3,42",
         },
     ),
+    "appwrapper pack job.yaml tensorboard.yaml --helper tensorboard": ("train", {}),
     "appwrapper pack serving.yaml --config any.yaml --podset template.spec.template=4": ("s1", {}),
     "appwrapper pack both.yaml --config any.yaml --podset Serving/s1:template.spec.template=4"
     " --podset Settings/s2:none": ("s1", {}),
@@ -55,6 +56,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         "service.yaml": SERVICE,
         "training/job.yaml": JOB,
         "serving.yaml": SERVING,
+        "tensorboard.yaml": TENSORBOARD,
         "both.yaml": f"{SERVING}---\n{settings}",
         "any.yaml": ANY,
         "wrong.yaml": WRONG,

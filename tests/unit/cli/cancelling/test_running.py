@@ -170,6 +170,12 @@ def test_a_person_sees_what_goes_and_confirms(client: ChangedObjects, answer: st
     assert deleted(client) == ["runs", "waits"]
 
 
+def test_a_deleted_one_is_shown_as_the_list_shows_it(client: ChangedObjects) -> None:
+    client.objects["appwrappers"][3]["status"]["phase"] = "Running"
+    _, _, err = cancel("ending", answer="n\n")
+    assert "\n  ending  Terminating   10m  alice@x\n" in err
+
+
 @pytest.mark.parametrize("answer", ["\n", "n\n", "", "runs\n"])
 def test_any_other_answer_keeps_all(client: ChangedObjects, answer: str) -> None:
     assert cancel("--me", answer=answer) == (1, "", f"{LISTING}error: nothing was cancelled\n")

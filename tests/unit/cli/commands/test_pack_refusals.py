@@ -109,7 +109,7 @@ def test_the_same_object_twice() -> None:
         ("{a: 1 b: 2}\n", "standard input:1: this is not JSON: Expecting property name"),
         ("{kind: List, items: [1]}", "standard input:1: a number is no object of Kubernetes"),
         ("text\n", "standard input:1: a string is no object of Kubernetes: a mapping with kind is"),
-        ("kind: Pod\n", "standard input:1: the first object has no name. Add --name NAME"),
+        ("kind: Pod\n", "standard input:1: this object has no name. Add --name NAME"),
     ],
 )
 def test_files_that_are_no_manifest(text: str, expected: str) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cli.cluster.unread import objects
 from cli.explaining.compose import explain
 from cli.explaining.report import ExplainReport
 from shared.api.objects import JsonObject
@@ -63,7 +64,7 @@ def named(number: int, told: JsonObject) -> JsonObject:
 )
 def test_an_attempt_that_failed_at_once_has_its_reason(told: str) -> None:
     case = failed()
-    events = (started(0, eventTime=told), *case.events[1:])
+    events = (started(0, eventTime=told), *objects(case.events)[1:])
     case = replace(case, events=tuple(named(*each) for each in enumerate(events)))
     assert [each.reason for each in explain(case).attempts] == [
         "FoundFailedPods",

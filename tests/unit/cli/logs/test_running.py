@@ -237,6 +237,14 @@ def test_an_appwrapper_that_waits_has_no_logs(logs: Any) -> None:
             'there is no AppWrapper "trian" in namespace team1. Did you mean train?',
         ),
         (["train", "--attempt", "3"], "train has had 1 attempt: there is no attempt 3"),
+        (
+            ["train", "--attempt", "0"],
+            "--attempt 0: attempts count from 1. Without the option, the latest is shown",
+        ),
+        (
+            ["train", "--attempt", "-1", "-f"],
+            "--attempt -1: attempts count from 1. Without the option, the latest is shown",
+        ),
         (["train", "--rank", "7"], "train has no pod of rank 7. Its pods have ranks 0 to 1"),
         (["train", "-f", "--rank", "7"], "train has no rank 7: its 2 pods have ranks from 0 to 1"),
         (

@@ -68,11 +68,25 @@ def test_options_take_precedence_over_the_metadata() -> None:
             "1.yaml:2: Job/train is beside an AppWrapper. Wrap it too, as one of its components,"
             " or create it with kubectl",
         ),
-        ((AW, AW), {"name": "run-7"}, "--name run-7: there are 2 AppWrappers"),
+        (
+            (AW, AW),
+            {"name": "run-7"},
+            "--name run-7 names one AppWrapper, and there are 2: 0.yaml:1 and 1.yaml:1. Leave the"
+            " option out, or submit each from a file of its own",
+        ),
         (
             (AW,),
             {"pod_sets": ["Job:none"]},
-            "--podset is for objects that are not in an AppWrapper yet",
+            "--podset declares the pods of objects that are wrapped, and 0.yaml:1 is an AppWrapper"
+            " already. Leave the option out, and write podSets into its component: kubectl explain"
+            " appwrapper.spec.components.podSets",
+        ),
+        (
+            (AW,),
+            {"helpers": ["train"]},
+            "--helper marks one of the objects that are wrapped, and 0.yaml:1 is an AppWrapper"
+            " already. Leave the option out, and write into its component: annotations:"
+            ' {workload.codeflare.dev.appwrapper/helper: "true"}',
         ),
         (
             (AW.replace("name: train", "name: train\n  namespace: team2"),),

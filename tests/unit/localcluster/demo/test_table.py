@@ -28,9 +28,7 @@ def test_a_running_appwrapper() -> None:
     }
     row = row_of(running, CREATED + timedelta(seconds=2))
     assert row == ("sample-job", "Running", "True", "True", "False", "2s")
-    assert line_of(row) == (
-        "sample-job           Running     True             True                 False       2s"
-    )
+    assert line_of(row) == ("sample-job           Running     True   True      False      2s")
 
 
 @pytest.mark.parametrize(

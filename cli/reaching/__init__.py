@@ -1,0 +1,1 @@
+"""Reach into a running pod: `appwrapper shell` and `appwrapper port-forward`."""
