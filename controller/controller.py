@@ -166,6 +166,7 @@ class Controller:
             behaviour,
             self._fleet.nodes.tags,
             self._fleet.nodes.flagged,
+            self._fleet.nodes.silent,
             self._fleet.nodes.largest,
             self._stores,
             self._queue_watch,

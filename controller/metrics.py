@@ -25,6 +25,7 @@ FINDINGS: Final = (
     Reason.MISSING_COMPONENT,
     Reason.CREATE_FAILED,
     Reason.AUTOPILOT_NO_EXECUTE,
+    Reason.NODE_UNREACHABLE,
 )
 # Reasons that never lead to another attempt.
 _FATAL: Final = (Reason.MISSING_COMPONENT,)

@@ -70,7 +70,8 @@ class Reconciler:
 
 def _evacuated(snapshot: Snapshot) -> frozenset[str]:
     """Return the resources that cause an evacuation."""
-    return snapshot.evacuation.resources if snapshot.evacuation else frozenset()
+    found = snapshot.evacuation or snapshot.unreachable
+    return found.resources if found else frozenset()
 
 
 # A pass over this many pods takes well under a millisecond.

@@ -276,6 +276,11 @@ TABLE: Final[tuple[Annotation[Any], ...]] = (
     _period(
         "failureGracePeriodDuration", "failure_grace", lambda config: config.failure_grace_period
     ),
+    _period(
+        "unreachableGracePeriodDuration",
+        "unreachable_grace",
+        lambda config: config.unreachable_grace_period,
+    ),
     _period("retryPausePeriodDuration", "retry_pause", lambda config: config.retry_pause_period),
     _period(
         "deletionOnFailureGracePeriodDuration",

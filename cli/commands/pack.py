@@ -30,6 +30,7 @@ _FAULT_TOLERANCE: Final = {
     "admissionGracePeriodDuration": ("TIME", "for the expected pods to exist"),
     "warmupGracePeriodDuration": ("TIME", "for the expected pods to run"),
     "failureGracePeriodDuration": ("TIME", "for a failure to heal by itself"),
+    "unreachableGracePeriodDuration": ("TIME", "for an unreachable node to answer; 0s: no limit"),
     "retryPausePeriodDuration": ("TIME", "between the removal of everything and its next creation"),
     "deletionOnFailureGracePeriodDuration": (
         "TIME",

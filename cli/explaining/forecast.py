@@ -20,6 +20,7 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Ask
 from controller.phases.decide import next_step
+from controller.phases.deletion import cut_off_for
 from controller.phases.reset_or_fail import HELD
 from controller.phases.snapshot import ConditionText, FaultTolerance, Snapshot
 from controller.phases.timers import evolve, remaining
@@ -34,6 +35,7 @@ class StepKind(StrEnum):
     UNHEALTHY = "unhealthy"
     DELETES = "deletes"
     FORCES = "forces"
+    FORCES_CUT_OFF = "forces pods on unreachable nodes"
     REMOVES_THE_REST = "removes the rest"
 
 
@@ -53,6 +55,7 @@ class Step:
 _MOST_LOOKS: Final = 200
 _FORCED: Final = {
     DeletionMode.FORCE_PODS: StepKind.FORCES,
+    DeletionMode.FORCE_CUT_OFF: StepKind.FORCES_CUT_OFF,
     DeletionMode.FORCE_COMPONENTS: StepKind.FORCES,
     DeletionMode.HELPERS: StepKind.REMOVES_THE_REST,
     DeletionMode.STRAGGLERS: StepKind.REMOVES_THE_REST,
@@ -91,7 +94,9 @@ def _steps(actions: Actions, snapshot: Snapshot, at: datetime) -> list[Step]:
     return moves or steps
 
 
-_LAST: Final = frozenset({StepKind.PHASE, StepKind.DELETES, StepKind.FORCES})
+_LAST: Final = frozenset(
+    {StepKind.PHASE, StepKind.DELETES, StepKind.FORCES, StepKind.FORCES_CUT_OFF}
+)
 
 
 def _step(action: Action, snapshot: Snapshot, at: datetime) -> Step | None:
@@ -129,7 +134,8 @@ def _delay(
     """
     began = snapshot.timers.forceful_deletion
     if began is not None and CONDITION_DELETING_RESOURCES in snapshot.conditions:
-        return remaining(began, config.forceful_deletion_grace, at)
+        silences = cut_off_for(snapshot, at, config).values()
+        return min([remaining(began, config.forceful_deletion_grace, at), *silences])
     return next((each.delay for each in actions if isinstance(each, WakeAfter)), None)
 
 

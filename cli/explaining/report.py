@@ -45,6 +45,7 @@ class Situation(StrEnum):
     NO_IMAGE = "ImageCannotBePulled"
     CRASHING = "ContainersCrash"
     NOT_CONFIGURED = "ContainersCannotStart"
+    NODE_UNREACHABLE = "NodeUnreachable"
     PODS_MISSING = "PodsMissing"
     PODS_STARTING = "PodsStarting"
     RUNNING = "Running"

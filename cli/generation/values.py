@@ -179,6 +179,7 @@ FAULT_TOLERANCE: Final = (
     "admission_grace_period_duration",
     "warmup_grace_period_duration",
     "failure_grace_period_duration",
+    "unreachable_grace_period_duration",
     "retry_pause_period_duration",
     "retry_limit",
     "forceful_deletion_grace_period_duration",
@@ -320,6 +321,9 @@ class Values(Keys):
     )
     failure_grace_period_duration: PeriodText | None = optional(
         "How long the Training Operator has to replace a failed pod.", "1m"
+    )
+    unreachable_grace_period_duration: PeriodText | None = optional(
+        "How long a node may be unreachable before the job leaves it.", "2m"
     )
     retry_pause_period_duration: PeriodText | None = optional(
         "Pause between an attempt and the next one.", "90s"

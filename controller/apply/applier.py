@@ -92,9 +92,9 @@ class Applier:
                         live = await read_unchanged(self._client, appwrapper, purpose)
                         texts = component_texts(live)
                     await self._creator.create_missing(appwrapper, texts, now, observation.config)
-                case DeleteComponents(mode, keep):
+                case DeleteComponents(mode, keep, nodes):
                     current = replace(observation, appwrapper=appwrapper)
-                    await self._deleter.delete(current, mode, keep=keep)
+                    await self._deleter.delete(current, mode, keep=keep, nodes=nodes)
                 case EvictWorkload(found):
                     await evict(self._client, appwrapper.namespace, found, now)
                 case ActivateWorkload(workload, active):

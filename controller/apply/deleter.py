@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Final
 
 from controller.apply.fence import is_later, read_unchanged
@@ -61,9 +61,16 @@ class Deleter:
         self._clock = clock
 
     async def delete(
-        self, observation: Observation, mode: DeletionMode, *, keep: bool = False
+        self,
+        observation: Observation,
+        mode: DeletionMode,
+        *,
+        keep: bool = False,
+        nodes: Collection[str] = (),
     ) -> None:
         """Delete the objects that `mode` selects; with `keep`, except kept components.
+
+        `nodes`: those of FORCE_CUT_OFF.
 
         Raises KubeError after sending all deletes; accepted deletes stay accepted. While the whole
         AppWrapper is deleted, a rejected delete is no error: every pass retries it. Raises
@@ -83,10 +90,8 @@ class Deleter:
                 await self._once(seen, seen.stragglers)
             case DeletionMode.UNEXPECTED:
                 await self._sweep(seen)
-            case DeletionMode.FORCE_PODS | DeletionMode.FORCE_LEAVING:
-                whatever = mode is DeletionMode.FORCE_PODS
-                pods = [pod for pod in seen.pods if whatever or pod.deleting]
-                await self._forced_pods(seen, pods)
+            case DeletionMode.FORCE_PODS | DeletionMode.FORCE_LEAVING | DeletionMode.FORCE_CUT_OFF:
+                await self._forced_pods(seen, _to_force(seen.pods, mode, nodes), nodes)
             case DeletionMode.FORCE_COMPONENTS:
                 await self._forced(seen, _going(seen.deployed, keep), Propagation.FOREGROUND, 0)
             case DeletionMode.BACKGROUND_EMPTY:
@@ -121,13 +126,18 @@ class Deleter:
             if gone:
                 self._swept(observation.appwrapper, gone)
 
-    async def _forced_pods(self, observation: Observation, pods: Iterable[DeployedObject]) -> None:
+    async def _forced_pods(
+        self,
+        observation: Observation,
+        pods: Iterable[DeployedObject],
+        silent: Collection[str] = (),
+    ) -> None:
         """Let the kubelets stop the pods; remove a pod object if its kubelet cannot or did not."""
         owner = observation.appwrapper.uid
         killed: list[DeployedObject] = []
         removed: list[DeployedObject] = []
         for pod in pods:
-            lost = pod.node in observation.silent_nodes
+            lost = pod.node in observation.silent_nodes or pod.node in silent
             again = pod.uid in self._deletions.known(owner).forced
             (removed if lost or again else killed).append(pod)
         await self._forced(observation, killed, Propagation.BACKGROUND, SHORTEST_GRACE)
@@ -232,6 +242,15 @@ class Deleter:
 def _propagation(target: DeployedObject) -> Propagation:
     idle = target.idle or target.resource == PODS
     return Propagation.BACKGROUND if idle else Propagation.FOREGROUND
+
+
+def _to_force(
+    pods: Iterable[DeployedObject], mode: DeletionMode, nodes: Collection[str]
+) -> list[DeployedObject]:
+    """Return all pods, or those that are being deleted; with `nodes`, only those there."""
+    if mode is DeletionMode.FORCE_PODS:
+        return list(pods)
+    return [pod for pod in pods if pod.deleting and (not nodes or pod.node in nodes)]
 
 
 def _going(deployed: Iterable[DeployedObject], keep: bool) -> list[DeployedObject]:

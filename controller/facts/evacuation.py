@@ -7,7 +7,7 @@ from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
-from controller.facts.nodes import Tag, Tags
+from controller.facts.nodes import UNREACHABLE, Tag, Tags
 from controller.facts.pod_counts import Membership
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Evacuation
@@ -84,11 +84,12 @@ def find_evacuation(
 def users(pods: Iterable[tuple[Pod, Collection[str]]]) -> list[Key]:
     """Return the AppWrappers whose running pods use a changed resource, highest priority first.
 
-    `pods`: each pod with the resources that changed on its node.
+    `pods`: each pod with the resources that changed on its node. UNREACHABLE concerns all pods.
     """
     priorities: dict[Key, int] = {}
     for pod, resources in pods:
-        if _runs(pod) and any(resource in resources for resource in pod.resources):
+        uses = _runs(pod) and any(resource in resources for resource in pod.resources)
+        if uses or UNREACHABLE in resources:
             key = (pod.namespace, pod.appwrapper)
             priorities[key] = max(pod.priority, priorities.get(key, pod.priority))
     return sorted(priorities, key=lambda key: (-priorities[key], key))

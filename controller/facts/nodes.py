@@ -9,8 +9,10 @@ from functools import lru_cache
 from sys import intern
 from typing import Final
 
+from shared.api.conditions import condition
 from shared.api.objects import JsonObject, JsonValue
 from shared.api.quantities import QuantityError, parse_quantity
+from shared.api.times import time_or_none
 from shared.config.fault_tolerance import Taint
 
 # A node as the controller remembers it: only fields that decisions read.
@@ -20,6 +22,8 @@ from shared.config.fault_tolerance import Taint
 
 # The node controller adds these when the kubelet reports trouble, or nothing at all.
 _OUT_OF_REACH = frozenset({"node.kubernetes.io/not-ready", "node.kubernetes.io/unreachable"})
+# Names the nodes that do not answer, whatever their resources: for the evacuation breaker.
+UNREACHABLE: Final = "unreachable"
 # An admin's annotation on a Node: it clears latches of labels that came before this time.
 ANNOTATION_LATCH_CLEARED: Final = "workload.codeflare.dev/latch-cleared"
 # Effects that keep pods off a node.
@@ -37,6 +41,7 @@ class Node:
     `allocatable` and `resources` list only resources of interest: the amounts that pods may have
     now, and all names. A resource whose devices have all failed remains in `resources`.
     `capacity` lists all resources. `latch_cleared`: the text of an admin's annotation, or empty.
+    `silent_since`: since when its condition Ready is Unknown; None while the node answers.
     """
 
     name: str
@@ -49,6 +54,7 @@ class Node:
     latch_cleared: str = ""
     taints: tuple[NodeTaint, ...] = ()
     capacity: tuple[tuple[str, Decimal], ...] = ()
+    silent_since: datetime | None = None
 
 
 class NodeProjection:
@@ -83,12 +89,21 @@ class NodeProjection:
             latch_cleared=(metadata.get("annotations") or {}).get(ANNOTATION_LATCH_CLEARED, ""),
             taints=tuple(_own_taints(taints)),
             capacity=tuple(capacity.items()),
+            silent_since=silent_since(status),
         )
 
     def _amounts(self, written: JsonValue) -> dict[str, Decimal]:
         return _amounts(
             written, sorted(written or ()) if self._resources is None else self._resources
         )
+
+
+def silent_since(status: JsonObject) -> datetime | None:
+    """Return since when the node does not answer; None if it does, whether Ready or not."""
+    ready = condition(status.get("conditions") or (), "Ready") or {}
+    if ready.get("status") != "Unknown":
+        return None
+    return time_or_none(ready.get("lastTransitionTime") or "")
 
 
 def _amounts(written: JsonValue, names: Iterable[str]) -> dict[str, Decimal]:

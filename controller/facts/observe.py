@@ -27,11 +27,18 @@ from controller.facts.pod_counts import (
 from controller.facts.pod_names import too_large
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
-from controller.facts.suspects import suspect_of
+from controller.facts.suspects import suspect_of, suspects_of
 from controller.facts.unexpected_objects import Owned, find_unexpected
+from controller.facts.unreachable import (
+    EVERY_NODE_ANSWERS,
+    SilentNodes,
+    find_cut_off,
+    find_unreachable,
+)
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
+from controller.phases.silent_nodes import UnreachablePods
 from controller.phases.snapshot import (
     OFF,
     Component,
@@ -160,6 +167,7 @@ class Reads:
     `kept_may_stay`: the proof of deletion ignores kept components.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
+    `silent`: since when nodes do not answer.
     `largest`: returns the most of each resource that one node has.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
     gone although a cache may still show them. `collected`: UIDs of components whose pods the
@@ -172,6 +180,7 @@ class Reads:
     pods: Sequence[Pod] = ()
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
     flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
+    silent: SilentNodes = field(default_factory=lambda: EVERY_NODE_ANSWERS)
     largest: Callable[[], Mapping[str, Decimal]] = dict
     kept_may_stay: bool = False
     successes: tuple[Pod, ...] = ()
@@ -277,6 +286,16 @@ def _evacuation(reads: Reads, current: Iterable[Pod], membership: Membership) ->
     return find_evacuation(current, membership, reads.nodes, topology=topology)
 
 
+def _unreachable(
+    reads: Reads, current: Iterable[Pod], membership: Membership
+) -> UnreachablePods | None:
+    if not reads.silent:
+        return None
+    known = suspects_of(reads.appwrapper.status, reads.now)
+    moved = [each.node for each in known if each.unreachable]
+    return find_unreachable(current, membership, reads.silent, moved)
+
+
 def observe(reads: Reads) -> Observation:
     """Return the observation of the AppWrapper at one moment."""
     appwrapper, snapshot, config = reads.appwrapper, reads.snapshot, reads.config
@@ -294,14 +313,18 @@ def observe(reads: Reads) -> Observation:
     unexpected = find_unexpected(appwrapper, snapshot, reads.owned, own, reads.absent)
     counted = with_successes(current, successes, membership)
     cause = _root_cause(reads, counted, membership)
+    counts = count_pods(counted, membership, config, reads.now, reads.silent)
+    deployed_pods = tuple(deployed_pod(pod) for pod in own)
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=_with_too_large(count_pods(counted, membership, config, reads.now), own, reads),
+        pods=_with_too_large(counts, own, reads),
         root_cause=None if config.error_aggregation == OFF else cause,
         suspect=suspect_of(cause) if config.remember_suspects else None,
         labelled_pods=len(own),
         evacuation=_evacuation(reads, current, membership),
+        unreachable=_unreachable(reads, current, membership),
+        cut_off=find_cut_off(deployed_pods, reads.silent),
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
         and not unexpected.components
@@ -323,7 +346,7 @@ def observe(reads: Reads) -> Observation:
         snapshot,
         config,
         deployed=(*(found for _, found in deployed), *unexpected.components),
-        pods=tuple(deployed_pod(pod) for pod in own),
+        pods=deployed_pods,
         helpers=tuple(found for index, found in deployed if components[index].helper),
         stragglers=tuple(deployed_pod(pod) for pod in stragglers(current, membership)),
         deleted_with_pods=tuple(found for index, found in deployed if index in whole),

@@ -1,7 +1,7 @@
 """Count an AppWrapper's pods. Pure."""
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -65,6 +65,10 @@ class Membership:
         """Return the component of `index_of`."""
         index = self.index_of(pod)
         return None if index is None else self.components[index]
+
+    def is_awaited(self, pod: Pod) -> bool:
+        """True unless the pod's component is a helper or ended well."""
+        return _is_awaited(self.component_of(pod))
 
 
 # Which failed pods were replaced.
@@ -193,16 +197,21 @@ _STABLE = timedelta(0)
 
 
 def count_pods(
-    pods: Sequence[Pod], membership: Membership, config: FaultTolerance, now: datetime
+    pods: Sequence[Pod],
+    membership: Membership,
+    config: FaultTolerance,
+    now: datetime,
+    silent: Collection[str] = (),
 ) -> PodCounts:
-    """Count the pods. `pods`: those of the current attempt."""
+    """Count the pods. `pods`: those of the current attempt. `silent`: nodes that do not answer."""
     awaited = _awaited(pods, membership)
     ended_well = [pod for pod in awaited if pod.phase == "Succeeded"]
     failed = list(unreplaced_failures(awaited, membership))
     on_the_way = [pod for pod in awaited if _is_under_way(pod)]
     staying = [pod for pod in on_the_way if not pod.deleting]
     unstable = _times_to_stability(staying, config, now)
-    waiting = [pod for pod in staying if pod.phase != "Running" or pod.uid in unstable]
+    down = {*unstable, *(pod.uid for pod in staying if pod.node in silent)}
+    waiting = [pod for pod in staying if pod.phase != "Running" or pod.uid in down]
     left = stragglers(pods, membership)
     places = [*on_the_way, *ended_well, *failed]  # a failed pod that was replaced takes none
     demand = _demand(places, [*staying, *ended_well], membership)

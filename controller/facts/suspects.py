@@ -1,4 +1,4 @@
-"""Nodes that an AppWrapper should avoid because a pod failed there first. Pure.
+"""Nodes that an AppWrapper should avoid: a pod failed there first, or they were silent. Pure.
 
 `status.suspectNodes` remembers them. The controller writes it together with the reset, and the
 command reads it.
@@ -30,12 +30,16 @@ SUSPECTED_FOR: Final = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SuspectNode:
-    """An entry of `status.suspectNodes`: `pod` of `attempt` failed first, on `node`."""
+    """An entry of `status.suspectNodes`: `pod` of `attempt` failed first, on `node`.
+
+    `unreachable`: the node did not answer, which moved the AppWrapper.
+    """
 
     node: str
     since: datetime
     pod: str
     attempt: int
+    unreachable: bool = False
 
     @property
     def until(self) -> datetime:
@@ -63,21 +67,38 @@ def with_suspect(
 ) -> list[JsonObject]:
     """Return the new `status.suspectNodes`.
 
-    A node that is already listed moves to the end, and its 24 hours begin again.
+    A node that is already listed moves to the end, and its 24 hours begin again. Once unreachable,
+    it stays so for that time.
     """
-    known = [each for each in suspects_of(status, now) if each.node != suspect.node]
-    new = SuspectNode(node=suspect.node, since=now, pod=suspect.pod, attempt=attempt)
+    listed = suspects_of(status, now)
+    known = [each for each in listed if each.node != suspect.node]
+    before = any(each.unreachable for each in listed if each.node == suspect.node)
+    new = SuspectNode(
+        node=suspect.node,
+        since=now,
+        pod=suspect.pod,
+        attempt=attempt,
+        unreachable=suspect.unreachable or before,
+    )
     return [_encoded(each) for each in [*known, new][-MOST_SUSPECTS:]]
 
 
 def _read(entry: object) -> SuspectNode | None:
     match entry:
-        case {"node": str(node), "since": str(since), "pod": str(pod), "attempt": int(attempt)}:
+        case {
+            "node": str(node),
+            "since": str(since),
+            "pod": str(pod),
+            "attempt": int(attempt),
+            **others,
+        }:
             try:
                 began = parse_time(since)
             except ValueError:
                 return None
-            return SuspectNode(node=node, since=began, pod=pod, attempt=attempt) if node else None
+            silent = others.get("unreachable") is True
+            new = SuspectNode(node=node, since=began, pod=pod, attempt=attempt, unreachable=silent)
+            return new if node else None
     return None
 
 
@@ -87,4 +108,5 @@ def _encoded(suspect: SuspectNode) -> JsonObject:
         "since": format_time(suspect.since),
         "pod": suspect.pod,
         "attempt": suspect.attempt,
+        **({"unreachable": True} if suspect.unreachable else {}),
     }

@@ -1,10 +1,10 @@
 """The evacuation breaker: so many nodes turn bad at once that the labels may be wrong. Pure.
 
-Each resource has a breaker. At least `minimumNodes` nodes must have the resource. The breaker opens
-when more than `percent` % of them turned NoExecute within `window` and still are. Once it is open,
-all nodes count that turned since the beginning of that window, so time alone does not close it. It
-closes when an admin confirms the nodes, or when their share falls. Nodes that turned until the
-confirmation no longer count.
+Each resource has a breaker, and UNREACHABLE is one of all nodes. At least `minimumNodes` nodes must
+have the resource. The breaker opens when more than `percent` % of them turned NoExecute or
+unreachable within `window` and still are. Once it is open, all nodes count that turned since the
+beginning of that window, so time alone does not close it. It closes when an admin confirms the
+nodes, or when their share falls. Nodes that turned until the confirmation no longer count.
 """
 
 import json
@@ -18,7 +18,7 @@ from shared.api.objects import JsonObject, JsonValue
 from shared.api.times import format_precise_time, parse_time
 from shared.config.fault_tolerance import EvacuationBreaker
 
-Turned = Mapping[str, datetime]  # the NoExecute nodes, and since when
+Turned = Mapping[str, datetime]  # the NoExecute and unreachable nodes, and since when
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Final
 
 from controller.facts.latched_nodes import LATCHES_KEY, BadLatches, decode_latches
+from controller.facts.nodes import UNREACHABLE
 from controller.fleet.breaker import (
     ANNOTATION_CONFIRM,
     RECORD_KEY,
@@ -73,7 +74,7 @@ class BreakerKeeper:
         self._recorder = recorder
         self._closed = closed
         self._turned = turned
-        self._breakers = {resource: Breaker() for resource in nodes.resources}
+        self._breakers = {resource: Breaker() for resource in (*nodes.resources, UNREACHABLE)}
         self.adopted = False  # whether the record of the previous process was read
         self._seen = "", 0  # the breakers' text and the nodes' revision of the last evaluation
         self._listed: datetime | None = None  # when all nodes were known
@@ -94,10 +95,12 @@ class BreakerKeeper:
         if not self.adopted:
             return f"the record of node health is not read yet ({self._place})"
         shut = [name for name in resources if self.is_open(name)]
-        if not resources or len(shut) < len(resources):
+        # Each resource with a label is a reason to leave its node. Silence is one for all of them.
+        opens = len(shut) < len(resources) and UNREACHABLE not in resources
+        if not shut or opens:
             return None
         return (
-            f"so many nodes turned NoExecute at once for {', '.join(sorted(shut))} "
+            f"so many nodes turned NoExecute or unreachable at once for {', '.join(sorted(shut))} "
             f"that an admin must confirm evacuations ({self._place})"
         )
 
@@ -255,7 +258,7 @@ class BreakerKeeper:
         return {
             name: judge(
                 breaker,
-                self._nodes.tagged(name),
+                self._nodes.turned_bad(name),
                 self._nodes.population(name),
                 now,
                 self._settings,
@@ -268,7 +271,10 @@ class BreakerKeeper:
         return encode(
             {
                 name: to_record(
-                    breaker, self._nodes.tagged(name), self._nodes.population(name), self._settings
+                    breaker,
+                    self._nodes.turned_bad(name),
+                    self._nodes.population(name),
+                    self._settings,
                 )
                 for name, breaker in breakers.items()
             }
@@ -286,14 +292,18 @@ class BreakerKeeper:
         self.evaluate()
 
     def _report_opened(self, resource: str) -> None:
-        turned, now = self._nodes.tagged(resource), self._clock.now()
+        turned, now = self._nodes.turned_bad(resource), self._clock.now()
         names = counted(self._breakers[resource], turned, now, self._settings)
-        window = format_duration(self._settings.window)
+        window, population = (
+            format_duration(self._settings.window),
+            self._nodes.population(resource),
+        )
+        bad = f"NoExecute or unreachable for {resource}"
         message = (
-            f"{len(names)} of {self._nodes.population(resource)} nodes turned NoExecute for "
-            f"{resource} within {window}, or were so when the controller started; evacuations "
-            f"wait. If these nodes really are bad: kubectl annotate configmap {RECORD_NAME} "
-            f"-n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
+            f"{len(names)} of {population} nodes turned "
+            f"{UNREACHABLE if resource == UNREACHABLE else bad} within {window}, or were so when "
+            f"the controller started; evacuations wait. If these nodes really are bad: kubectl "
+            f"annotate configmap {RECORD_NAME} -n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
         )
         logger.error("%s (%s)", message, ", ".join(names[:_NAMED]))
         if (known := self.record.get(self._namespace, RECORD_NAME)) is not None:

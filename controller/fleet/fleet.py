@@ -10,7 +10,7 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge
 
 from controller.facts.evacuation import Key, users
-from controller.facts.nodes import Node, NodeProjection, WithheldBy
+from controller.facts.nodes import UNREACHABLE, Node, NodeProjection, WithheldBy
 from controller.facts.pods import Pod
 from controller.facts.suspects import suspects_of
 from controller.fleet.breaker_keeper import BreakerKeeper
@@ -35,7 +35,7 @@ from shared.process.supervisor import Runnable
 
 # Metrics of nodes, breakers and the reset gate, computed at each scrape.
 
-_OPEN: Final = "1 while evacuations wait because too many nodes turned NoExecute at once."
+_OPEN: Final = "1 while evacuations wait because too many nodes turned bad at once."
 _NO_EXECUTE: Final = "Nodes that have the resource and a label that evacuates its pods."
 _LATCHED: Final = "Nodes that stay NoExecute by the latch although their label is gone."
 _UNSCHEDULABLE: Final = (
@@ -61,7 +61,6 @@ def show_resets(registry: CollectorRegistry, reset_gate: ResetGate) -> None:
 def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerKeeper) -> None:
     """Register gauges for each resource with taints: its nodes, lost capacity, and breaker."""
     gauges: dict[str, tuple[str, Callable[[str], float]]] = {
-        "appwrapper_evacuation_breaker_open": (_OPEN, breakers.is_open),
         "appwrapper_nodes": ("Nodes that have the resource.", nodes.population),
         "appwrapper_nodes_no_execute": (_NO_EXECUTE, lambda name: len(nodes.tagged(name))),
         "appwrapper_nodes_latched": (_LATCHED, lambda name: len(nodes.latched(name))),
@@ -71,6 +70,11 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
     def samples(value: Callable[[str], float]) -> Samples:
         return {(resource,): value(resource) for resource in nodes.resources}
 
+    def opened() -> Samples:
+        return {(name,): breakers.is_open(name) for name in (*nodes.resources, UNREACHABLE)}
+
+    name = "appwrapper_evacuation_breaker_open"
+    registry.register(ComputedGauge(name, _OPEN, ["resource"], opened))
     for name, (text, value) in gauges.items():
         registry.register(ComputedGauge(name, text, ["resource"], partial(samples, value)))
 

@@ -19,6 +19,7 @@ from controller.facts.latched_nodes import (
     tags_now,
 )
 from controller.facts.nodes import (
+    UNREACHABLE,
     Node,
     ResourceTaints,
     Tag,
@@ -68,6 +69,9 @@ class NodeIndex:
         self._flagged: dict[str, frozenset[str]] = {}
         # Resources that a label marks as bad, in the same form.
         self.flagged: Mapping[str, frozenset[str]] = MappingProxyType(self._flagged)
+        self._silent: dict[str, datetime] = {}
+        # Since when nodes do not answer, without the others.
+        self.silent: Mapping[str, datetime] = MappingProxyType(self._silent)
         self._tagged: dict[str, dict[str, datetime]] = {name: {} for name in resource_taints}
         # Labels that came in these intervals are doubtful, by resource: a first moment is excluded.
         self._doubts: dict[str, tuple[_Interval, ...]] = {}
@@ -93,10 +97,11 @@ class NodeIndex:
     def update(self, change: Change[Node], now: datetime) -> frozenset[str]:
         """Apply a change of a node. Return the resources whose NoExecute state changed.
 
-        A resource whose label was replaced by a latch is included. A known tag keeps its time
-        when other fields of the node change.
+        A resource whose label was replaced by a latch is included, and UNREACHABLE if the node fell
+        silent or answers again. A known tag keeps its time when other fields of the node change.
         """
         _, name = change.key
+        was_silent = self._silent.pop(name, None)
         old, before = self._nodes.get(name), self._tags.get(name, {})
         tests = self._tests.get(name, {})
         self._forget(name)
@@ -104,7 +109,11 @@ class NodeIndex:
             same = old is not None and old.uid == change.new.uid
             self._remember(change.new, before if same else {}, now)
             self._take_tests(change.new, tests if same else {}, now)
-        return self._turned(name, before)
+            if change.new.silent_since is not None:  # by another clock
+                self._silent[name] = min(change.new.silent_since, now)
+        turned = self._turned(name, before)
+        same_silence = was_silent == self._silent.get(name)
+        return turned if same_silence else turned | {UNREACHABLE}
 
     def adopt(self, recorded: RecordedTags, now: datetime) -> ChangedResources:
         """Load the recorded tags of the previous process.
@@ -171,6 +180,21 @@ class NodeIndex:
         """Return the nodes that have the resource and are NoExecute for it, and since when."""
         return MappingProxyType(self._tagged.get(resource, {}))
 
+    def turned_bad(self, resource: str) -> Mapping[str, datetime]:
+        """Return the same nodes, and the silent ones that have the resource, and since when.
+
+        UNREACHABLE: all silent nodes.
+        """
+        if resource == UNREACHABLE:
+            return self.silent
+        silent = {
+            name: since
+            for name, since in self._silent.items()
+            if resource in self._nodes[name].resources
+        }
+        tagged = self._tagged.get(resource, {})
+        return MappingProxyType({**silent, **tagged}) if silent else self.tagged(resource)
+
     def latched(self, resource: str) -> list[str]:
         """Return the NoExecute nodes of the resource that have a latch and no label any more."""
         return [name for name in self.tagged(resource) if resource in _latched(self._tags[name])]
@@ -180,8 +204,8 @@ class NodeIndex:
         return [name for name, tests in self._tests.items() if resource in _overdue(tests)]
 
     def population(self, resource: str) -> int:
-        """Return the number of nodes that have the resource."""
-        return self._populations[resource]
+        """Return the number of nodes that have the resource; UNREACHABLE: of all nodes."""
+        return len(self._nodes) if resource == UNREACHABLE else self._populations[resource]
 
     def __len__(self) -> int:
         return len(self._nodes)

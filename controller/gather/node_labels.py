@@ -1,9 +1,11 @@
-"""Read the labels of nodes that pods are to leave: the watch of nodes may lag behind."""
+"""Read the nodes that pods are to leave: the watch of nodes may lag behind."""
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 
 from controller.facts.evacuation import NodeTags
-from controller.facts.nodes import Tag
+from controller.facts.nodes import Tag, silent_since
+from controller.facts.unreachable import SilentNodes
 from shared.api.objects import NODES, labels
 from shared.kube.client import KubeClient, NotFound
 
@@ -28,6 +30,24 @@ async def confirmed(client: KubeClient, tags: NodeTags, names: Iterable[str]) ->
         }
         if still:
             found[name] = still
+    return found
+
+
+async def still_silent(
+    client: KubeClient, silent: SilentNodes, names: Iterable[str]
+) -> SilentNodes:
+    """Return the silence of those of these nodes that do not answer now. Raises KubeError.
+
+    `silent` may change during a read.
+    """
+    found: dict[str, datetime] = {}
+    for name in sorted({name for name in names if name in silent}):
+        try:
+            node = await client.get(NODES, None, name)
+        except NotFound:
+            continue
+        if (since := silent_since(node.get("status") or {})) is not None:
+            found[name] = since
     return found
 
 

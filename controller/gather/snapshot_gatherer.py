@@ -17,12 +17,13 @@ from controller.facts.failed_pods import failure_in
 from controller.facts.observe import Observation, Reads, observe
 from controller.facts.own_status import known_phase, read_status
 from controller.facts.pods import Pod
+from controller.facts.unreachable import SilentNodes, find_cut_off
 from controller.gather.assignments import Assignments, own_workload, own_workloads
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.live_pods import LivePods
-from controller.gather.node_labels import confirmed
+from controller.gather.node_labels import confirmed, still_silent
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.rejected_components import with_rejections
 from controller.gather.unserved_kinds import UnservedKinds
@@ -72,6 +73,7 @@ class SnapshotGatherer:
         behaviour: AppWrapperConfig,
         nodes: NodeTags,
         flagged: Mapping[str, Collection[str]],
+        silent: SilentNodes,
         largest: Callable[[], Mapping[str, Decimal]],
         stores: ErrorStores,
         queues: QueueWatch,
@@ -94,6 +96,7 @@ class SnapshotGatherer:
         self._behaviour = behaviour
         self._nodes = nodes
         self._flagged = flagged
+        self._silent = silent
         self._largest = largest
         self._stores = stores
         self._queues = queues
@@ -145,6 +148,7 @@ class SnapshotGatherer:
             pods=pods,
             nodes=self._nodes,
             flagged=self._flagged,
+            silent=self._silent,
             largest=self._largest,
             successes=self._sightings.successes(appwrapper.uid, snapshot.phase),
             failures=self._sightings.failures(appwrapper.uid, snapshot.phase),
@@ -239,9 +243,14 @@ class SnapshotGatherer:
         }
 
     async def _live_labels(self, reads: Reads) -> Reads:
-        """LIVE_LABELS: keep the tags of nodes whose labels are still there."""
-        nodes = await confirmed(self._client, self._nodes, (pod.node for pod in reads.pods))
-        return await self._seen(replace(reads, nodes=nodes))
+        """LIVE_LABELS: keep the tags of nodes whose labels are still there, and silent nodes."""
+        names = {pod.node for pod in reads.pods}
+        nodes = await confirmed(self._client, self._nodes, names)
+        silent = await still_silent(self._client, self._silent, names)
+        reads = replace(reads, nodes=nodes, silent=silent)
+        if not {Need.PROOF, Need.PROOF_SAVE_KEPT} <= reads.snapshot.unread:  # what it saw stays
+            return reads.knowing(cut_off=find_cut_off(reads.observation.pods, silent))
+        return await self._seen(reads)
 
     async def _live_pods(self, reads: Reads) -> Reads:
         """LIVE_PODS: pods that are gone count with their last cached state."""

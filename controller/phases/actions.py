@@ -53,6 +53,7 @@ class DeletionMode(StrEnum):
     STRAGGLERS = "stragglers"  # running pods of components that ended well
     WITH_COMPONENT = "with-component"  # pods that go only together with their components
     FORCE_LEAVING = "force-leaving"  # labelled pods that are already being deleted
+    FORCE_CUT_OFF = "force-cut-off"  # the same on `nodes`, without waiting for their kubelets
     UNEXPECTED = "unexpected"  # objects that the phase and attempt cannot have
 
 
@@ -200,10 +201,14 @@ class CreateComponents:
 
 @dataclass(frozen=True, slots=True)
 class DeleteComponents:
-    """Delete the existing objects that `mode` selects; with `keep`, except kept components."""
+    """Delete the existing objects that `mode` selects; with `keep`, except kept components.
+
+    `nodes`: for FORCE_CUT_OFF.
+    """
 
     mode: DeletionMode = DeletionMode.GRACEFUL
     keep: bool = False
+    nodes: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,8 @@ class Need(StrEnum):
     RECORDS = "records"  # its pods' records in the error store
     PERMIT_EVACUATION = "permit for an evacuation"
     PERMIT_RESET = "permit for a reset"
-    LIVE_LABELS = "live labels"  # the labels of its pods' bad nodes, read from the API server
+    # The labels of its pods' bad nodes, and whether silent ones answer, read from the API server.
+    LIVE_LABELS = "live labels"
     LIVE_PODS = "live pods"  # its pods, read from the API server
     EVICTION = "eviction"  # why Kueue evicted its Workload
     ASSIGNMENT = "assignment"  # whether the nodes that Kueue assigned accept its pods

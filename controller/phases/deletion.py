@@ -4,6 +4,7 @@ A phase that deletes calls `begin_deletion` once, `continue_deletion` until `is_
 `end_deletion`. So ResourcesDeployed turns False in one place only, and only after the proof.
 """
 
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -22,6 +23,7 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
+from controller.phases.silent_nodes import CutOff
 from controller.phases.snapshot import Component, FaultTolerance, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from controller.reports.deleting_resources import DeletionBlocked, unconfirmed
@@ -76,7 +78,10 @@ def continue_deletion(snapshot: Snapshot, now: datetime, config: FaultTolerance)
     began, grace = snapshot.timers.forceful_deletion, config.forceful_deletion_grace
     left = remaining(began, grace, now)
     if left > ZERO:
-        return (*_explain(snapshot), *graceful, WakeAfter(min(left, LOOK_AGAIN)))
+        cut_off = _cut_off(snapshot, now, config)
+        due = min([left, LOOK_AGAIN, *filter(None, cut_off_for(snapshot, now, config).values())])
+        actions = (*_explain(snapshot, cut_off), *graceful, *_force_cut_off(cut_off, keep=keep))
+        return (*actions, WakeAfter(due))
     return (
         *_explain(snapshot, overdue=True),
         *graceful,
@@ -105,6 +110,35 @@ def end_deletion(snapshot: Snapshot) -> Actions:
     )
 
 
+def cut_off_for(
+    snapshot: Snapshot, now: datetime, config: FaultTolerance
+) -> Mapping[str, timedelta]:
+    """Return the wait until pods on a silent node are forced, by node; zero from its end on.
+
+    Waiting longer would change nothing: the node cannot stop the pods.
+    """
+    grace = config.unreachable_grace
+    if grace == ZERO:
+        return {}
+    return {each.node: remaining(each.since, grace, now) for each in snapshot.cut_off}
+
+
+def _cut_off(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Sequence[CutOff]:
+    """Return the pods to force now because their node was silent for long enough."""
+    waits = cut_off_for(snapshot, now, config)
+    found = [each for each in snapshot.cut_off if waits.get(each.node) == ZERO]
+    if found:
+        snapshot.require(Need.LIVE_LABELS)
+    return found
+
+
+def _force_cut_off(cut_off: Sequence[CutOff], *, keep: bool) -> Actions:
+    if not cut_off:
+        return ()
+    nodes = frozenset(each.node for each in cut_off)
+    return (DeleteComponents(DeletionMode.FORCE_CUT_OFF, keep, nodes),)
+
+
 def _force(snapshot: Snapshot, *, keep: bool) -> Actions:
     """Force the pods; once none is left, force the components."""
     if snapshot.labelled_pods and not any(each.makes_unseen for each in snapshot.components):
@@ -115,19 +149,30 @@ def _force(snapshot: Snapshot, *, keep: bool) -> Actions:
     )
 
 
-def _explain(snapshot: Snapshot, *, overdue: bool = False) -> Actions:
-    """Report what blocks the deletion, in the condition and as an Event, only when it changes."""
-    if not overdue and not snapshot.blockers:
+def _explain(
+    snapshot: Snapshot, cut_off: Sequence[CutOff] = (), *, overdue: bool = False
+) -> Actions:
+    """Report what blocks the deletion, in the condition and as an Event, only when it changes.
+
+    `cut_off`: the pods that are forced before the deletion is overdue.
+    """
+    blocked = overdue or bool(snapshot.blockers)
+    forced = snapshot.forced_off if overdue else tuple(each.message for each in cut_off)
+    if not blocked and not forced:
         return ()
-    forced = snapshot.forced_off if overdue else ()
-    report = DeletionBlocked(blockers=snapshot.blockers, left=_left(snapshot), forced_off=forced)
+    report = DeletionBlocked(
+        reason=Reason.DELETION_BLOCKED if blocked else Reason.FORCED_ON_UNREACHABLE_NODE,
+        blockers=snapshot.blockers,
+        left=_left(snapshot) if blocked else "",
+        forced_off=forced,
+    )
     if not snapshot.is_news(report):
         return ()
     last = snapshot.reported.get(CONDITION_DELETING_RESOURCES)
     news = forced and not (isinstance(last, DeletionBlocked) and last.forced_off == forced)
     return (
         reporting(report),
-        Warn(Reason.DELETION_BLOCKED, report.text()),
+        *((Warn(Reason.DELETION_BLOCKED, report.text()),) if blocked else ()),
         *((Warn(Reason.FORCED_ON_UNREACHABLE_NODE, unconfirmed(forced)),) if news else ()),
     )
 

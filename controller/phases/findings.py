@@ -7,7 +7,7 @@ the checks in `forbidden` is their precedence.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
@@ -21,7 +21,14 @@ from controller.phases.root_cause import (
     outline,
     place_of,
 )
-from controller.phases.snapshot import FaultTolerance, PodCounts, Presence, Snapshot, TerminalExit
+from controller.phases.snapshot import (
+    OFF,
+    FaultTolerance,
+    PodCounts,
+    Presence,
+    Snapshot,
+    TerminalExit,
+)
 from controller.phases.success_and_stragglers import with_trouble, words_of, words_of_failed
 from controller.phases.timers import ZERO, in_force, remaining
 from controller.reports.unhealthy import Problem
@@ -36,7 +43,8 @@ _LONGEST_POD: Final = 63  # bytes; pods of training workloads have no longer nam
 class Finding:
     """A problem of an AppWrapper. `logged` as for MoveTo.
 
-    `root_cause` is set only for failures, not for a deletion, a node's label or a refused create.
+    `root_cause` is set only for failures and silent nodes, not for a deletion, a node's label or a
+    refused create.
     """
 
     reason: Reason
@@ -138,13 +146,51 @@ def failed_component(snapshot: Snapshot, config: FaultTolerance) -> Finding | No
 # Pods that must leave their nodes at once.
 
 
-def evacuation(snapshot: Snapshot) -> Finding | None:
+# The reasons of moves that spend no retry and that the evacuation breaker may hold.
+EVACUATIONS: Final = frozenset({Reason.AUTOPILOT_NO_EXECUTE, Reason.NODE_UNREACHABLE})
+
+
+def evacuation(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
     """Return the finding about pods that must leave their nodes at once; None without one."""
     if (found := snapshot.evacuation) is None:
-        return None
+        return _unreachable(snapshot, now, config)
     return Finding(
         reason=Reason.AUTOPILOT_NO_EXECUTE,
         message=found.message,
+        spends_retry=found.spends_retry,
+    )
+
+
+def silence_ends_in(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> timedelta | None:
+    """Return the wait until pods must leave their silent nodes; None if they need not.
+
+    They need not if enough other pods run: they were replaced.
+    """
+    found = snapshot.unreachable
+    if found is None or config.unreachable_grace == ZERO or runs_as_wanted(snapshot):
+        return None
+    return remaining(found.since, config.unreachable_grace, now)
+
+
+def _unreachable(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
+    found = snapshot.unreachable
+    if found is None or silence_ends_in(snapshot, now, config) != ZERO:
+        return None
+    first = found.suspects[0]
+    root = RootCause(
+        pod=first.pod,
+        node=first.node,
+        time=found.since,
+        code=Reason.NODE_UNREACHABLE.value,
+        infrastructure=Reason.NODE_UNREACHABLE.value,
+        message=found.message,
+        failed_pods=found.pods,
+        points_at_node=True,
+    )
+    return Finding(
+        reason=Reason.NODE_UNREACHABLE,
+        message=found.message,
+        root_cause=None if config.error_aggregation == OFF else root,
         spends_retry=found.spends_retry,
     )
 

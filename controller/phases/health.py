@@ -16,7 +16,7 @@ from controller.phases.actions import (
     reporting,
 )
 from controller.phases.ask import Need
-from controller.phases.findings import Finding, unhealthy
+from controller.phases.findings import Finding, silence_ends_in, unhealthy
 from controller.phases.readiness import (
     is_ready,
     message_due_in,
@@ -109,6 +109,8 @@ def watch_over(
         waits = [left]
     waits += _looks_at_pods(snapshot, now, config, readiness, finding)
     waits += [each.left for each in held if each.left is not None]
+    if silence := silence_ends_in(snapshot, now, config):
+        waits.append(silence)
     begun = next((each.begin for each in held if each.hold is None), ())
     return (*readiness, *trouble, *begun, *((WakeAfter(min(waits)),) if waits else ()))
 

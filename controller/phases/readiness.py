@@ -86,7 +86,9 @@ def report_readiness(
         )
     if not was_ready:
         return (*_periods(snapshot, now, config), *_news(snapshot, now))
-    if not bad_news and not_ready_for(snapshot, now, config) > ZERO:
+    # A node that falls silent is reported at once: it needs most of a minute to do so again.
+    urgent = bad_news or snapshot.unreachable is not None
+    if not urgent and not_ready_for(snapshot, now, config) > ZERO:
         return ()
     return (
         reporting(pods_missing(snapshot)),
@@ -170,8 +172,10 @@ def _news(snapshot: Snapshot, now: datetime) -> Actions:
 
 
 def _obstacles(snapshot: Snapshot) -> tuple[str, ...]:
-    pods = snapshot.pods
-    return tuple(filter(None, [pods.too_large, pods.rejected, crash_loops(snapshot)]))
+    pods, silent = snapshot.pods, snapshot.unreachable
+    unreachable = "" if silent is None else silent.message
+    found = [unreachable, pods.too_large, pods.rejected, crash_loops(snapshot)]
+    return tuple(filter(None, found))
 
 
 def crash_loops(snapshot: Snapshot) -> str:

@@ -18,7 +18,13 @@ from controller.phases.actions import (
 )
 from controller.phases.ask import Need
 from controller.phases.deletion import begin_deletion
-from controller.phases.findings import EARLIEST, Finding, leaving_component, unhealthy
+from controller.phases.findings import (
+    EARLIEST,
+    EVACUATIONS,
+    Finding,
+    leaving_component,
+    unhealthy,
+)
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision
 from controller.phases.snapshot import OFF, FaultTolerance, HoldReason, ResetHold, Snapshot
@@ -75,21 +81,29 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
         return fail(snapshot, finding, config)
     message, logged, spend = finding.message, finding.logged, finding.spends_retry
     retry = f"retry {snapshot.retries + 1} of {config.retry_limit} follows"
+    if not spend:
+        retry = "another attempt follows and spends no retry"
     return (
         MoveTo(Phase.RESETTING, finding.reason, message, spend_retry=spend, logged=logged),
         reporting(unhealthy(finding)),
-        reporting(next_attempt(snapshot.retries + spend, config)),
+        reporting(next_attempt(snapshot.retries + spend, config, reason=finding.reason)),
         *_suspicion(snapshot, finding),
         *_root_cause(finding, Decision.RETRY, retry),
         *begin_deletion(snapshot, keep=True),
     )
 
 
+def pause_after(reason: str, pause: timedelta) -> timedelta:
+    """Return the pause before the next attempt: none after a node's silence, which was a wait."""
+    return ZERO if reason == Reason.NODE_UNREACHABLE else pause
+
+
 def next_attempt(
-    spent: int, config: FaultTolerance, begins: datetime | None = None
+    spent: int, config: FaultTolerance, begins: datetime | None = None, reason: str = ""
 ) -> ConditionReport:
-    """Return the report of PodsReady during a reset."""
-    return attempt_follows(spent, config.retry_limit, config.asked_retry_pause, begins)
+    """Return the report of PodsReady during a reset for that reason."""
+    pause = pause_after(reason, config.asked_retry_pause)
+    return attempt_follows(spent, config.retry_limit, pause, begins)
 
 
 def report_pause(snapshot: Snapshot, begins: datetime, config: FaultTolerance) -> Actions:
@@ -115,7 +129,7 @@ def hold_on(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Res
     AppWrappers that have no retry left. Call it only if the answer can be given now: the permit for
     a reset takes a token.
     """
-    if finding.reason is Reason.AUTOPILOT_NO_EXECUTE:
+    if finding.reason in EVACUATIONS:
         snapshot.require(Need.PERMIT_EVACUATION)
         return snapshot.evacuation_hold
     if is_hopeless(snapshot, finding, config):
@@ -170,6 +184,8 @@ def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:
     pods on other nodes mostly failed because their peers failed. The last attempt also names its
     node: an admin who reads the status looks there.
     """
+    if finding.reason is Reason.NODE_UNREACHABLE and snapshot.unreachable is not None:
+        return tuple(map(RecordSuspect, snapshot.unreachable.suspects))
     if snapshot.evacuation is not None or not finding.retryable or snapshot.suspect is None:
         return ()
     return (RecordSuspect(snapshot.suspect),)
@@ -243,7 +259,7 @@ def confirm(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Non
     Pods that have healed, or whose node has, must not be deleted. This comes last: a reset that
     waits for its permit must not list its pods in every pass.
     """
-    if finding.reason is Reason.AUTOPILOT_NO_EXECUTE:
+    if finding.reason in EVACUATIONS:
         snapshot.require(Need.LIVE_LABELS)
     if _needs_live_pods(snapshot, finding, config):
         snapshot.require(Need.LIVE_PODS)
@@ -259,7 +275,7 @@ def _needs_live_pods(snapshot: Snapshot, finding: Finding, config: FaultToleranc
     missing from the cache.
     """
     match finding.reason:
-        case Reason.AUTOPILOT_NO_EXECUTE:
+        case Reason.AUTOPILOT_NO_EXECUTE | Reason.NODE_UNREACHABLE:
             return is_hopeless(snapshot, finding, config)
         case Reason.FAILED_COMPONENT:
             unseen = config.remember_suspects and not snapshot.pods.failed

@@ -3,7 +3,7 @@
 Delete the components, then begin the pause: a slow deletion does not shorten the pause.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from controller.phases.actions import Actions, Reason, StartTimer, Timer, WakeAfter, Warn, reporting
@@ -13,14 +13,14 @@ from controller.phases.reassignment import (
     is_reassigned,
     is_reassignment_overdue,
 )
-from controller.phases.reset_or_fail import report_pause
+from controller.phases.reset_or_fail import pause_after, report_pause
 from controller.phases.resuming import deploy, old_objects_remain
 from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.suspending import suspended
 from controller.phases.timers import ZERO, remaining
 from controller.reports.quota_reserved import nodes_unchanged, reserved
-from shared.api.names import CONDITION_QUOTA_RESERVED
+from shared.api.names import CONDITION_QUOTA_RESERVED, CONDITION_UNHEALTHY
 
 
 def resources_are_left(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
@@ -36,15 +36,15 @@ def all_is_gone(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Ac
         return None
     return (
         *end_deletion(snapshot),
-        *report_pause(snapshot, now + config.retry_pause, config),
+        *report_pause(snapshot, now + _pause(snapshot, config), config),
         StartTimer(Timer.RETRY_PAUSE),
-        WakeAfter(config.retry_pause),
+        WakeAfter(_pause(snapshot, config)),
     )
 
 
 def pauses(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """RetryPausePeriod is not over: nothing."""
-    left = remaining(snapshot.timers.retry_pause, config.retry_pause, now)
+    """RetryPausePeriod is not over: nothing. After a node's silence there is no pause."""
+    left = remaining(snapshot.timers.retry_pause, _pause(snapshot, config), now)
     return (WakeAfter(left),) if left > ZERO else None
 
 
@@ -71,6 +71,16 @@ ROWS: Final[tuple[Row, ...]] = (
     old_objects_remain,
     runs_again,
 )
+
+
+def _pause(snapshot: Snapshot, config: FaultTolerance) -> timedelta:
+    """Return the pause of this reset. Unhealthy reports why it began, after a restart, too.
+
+    The controller asks for other nodes only after the pause.
+    """
+    if is_reassigned(snapshot):
+        return ZERO
+    return pause_after(snapshot.text_of(CONDITION_UNHEALTHY).reason, config.retry_pause)
 
 
 def _keep_quota(snapshot: Snapshot) -> Actions:

@@ -177,7 +177,7 @@ def pods_may_run_soon(snapshot: Snapshot, now: datetime, config: FaultTolerance)
     if began is None or not _all_exist(snapshot) or is_ready(snapshot):
         return None
     is_over = any(each.terminal or each.unreadable for each in snapshot.components)
-    if is_over or evacuation(snapshot) or current_finding(snapshot, now, config):
+    if is_over or evacuation(snapshot, now, config) or current_finding(snapshot, now, config):
         return None  # Running answers it
     left = remaining(began, _SOON, now)
     return (WakeAfter(left),) if left > ZERO else None

@@ -95,14 +95,14 @@ def pods_run_after_end(snapshot: Snapshot, now: datetime, config: FaultTolerance
 
 
 def evacuated(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
-    """Running pods use a resource that their node's label evacuates: reset or fail, without grace
-    period.
+    """Running pods use a resource that their node's label evacuates, or a node with pods has been
+    unreachable for UnreachableGracePeriod: reset or fail, without grace period.
 
     The node is the cause, so exit codes are ignored. Usually the reset spends no retry, but one
     must remain. Only Running evacuates. In Resuming, which ends within AdmissionGracePeriod,
     components are still missing, and Running checks evacuations first.
     """
-    if (urgent := evacuation(snapshot)) is None:
+    if (urgent := evacuation(snapshot, now, config)) is None:
         return None
     finding = current_finding(snapshot, now, config)
     return watch_over(snapshot, now, config, finding, urgent)

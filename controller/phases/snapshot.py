@@ -11,6 +11,8 @@ from controller.phases.phase import Phase
 from controller.phases.queueing import OwnWorkload as OwnWorkload
 from controller.phases.queueing import Queueing as Queueing
 from controller.phases.root_cause import RootCause
+from controller.phases.silent_nodes import CutOff, UnreachablePods
+from controller.phases.silent_nodes import Suspect as Suspect
 from controller.reports.report import ConditionReport, is_news
 from controller.reports.report import ConditionText as ConditionText
 from shared.api.conditions import Terminal
@@ -33,6 +35,7 @@ class FaultTolerance:
     admission_grace: timedelta = timedelta(minutes=1)
     warmup_grace: timedelta = timedelta(minutes=5)
     failure_grace: timedelta = timedelta(minutes=1)
+    unreachable_grace: timedelta = timedelta(minutes=2)  # zero: pods stay on an unreachable node
     retry_pause: timedelta = timedelta(seconds=90)  # before the next attempt, spread out
     asked_retry_pause: timedelta = timedelta(seconds=90)  # the configured value
     retry_limit: int = 3
@@ -236,14 +239,6 @@ class Evacuation:
     since: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
-    """The first failed pod of an attempt, and its node, which may be the cause."""
-
-    node: str
-    pod: str
-
-
 class HoldReason(StrEnum):
     """The reasons why no reset may begin now."""
 
@@ -341,6 +336,8 @@ class Snapshot:
     namespace_ending: bool = False
     create_problem: CreateProblem | None = None
     evacuation: Evacuation | None = None
+    unreachable: UnreachablePods | None = None
+    cut_off: tuple[CutOff, ...] = ()
     suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
     root_cause: RootCause | None = None  # None: nothing failed, or a deletion ended the pods
     healed: RootCause | None = None  # the last root cause of this attempt, if it healed

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import ClassVar, Final
 
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
@@ -35,10 +35,15 @@ _COLLECTOR: Final = frozenset({"foregroundDeletion", "orphan"})
 class DeletionBlocked(ConditionReport):
     """A deletion is blocked. `blockers`: texts of `blockers()`; without any, `left` is named.
 
-    `forced_off`: the pods that are removed without confirmation from their node.
+    `forced_off`: the pods that are removed without confirmation from their node. Without `left` and
+    blockers only these are reported.
     """
 
     type: str = CONDITION_DELETING_RESOURCES
+    reasons: ClassVar[tuple[Reason, ...]] = (
+        Reason.DELETION_BLOCKED,
+        Reason.FORCED_ON_UNREACHABLE_NODE,
+    )
     status: bool = True
     reason: Reason = Reason.DELETION_BLOCKED
     blockers: tuple[str, ...] = ()
@@ -47,8 +52,11 @@ class DeletionBlocked(ConditionReport):
 
     def text(self) -> str:
         """Return the blockers, then the pods without confirmation."""
-        blocked = "; ".join(self.blockers) or f"not deleted after the grace period: {self.left}"
-        return f"{blocked}; {unconfirmed(self.forced_off)}" if self.forced_off else blocked
+        blocked = "; ".join(self.blockers)
+        if self.left:
+            blocked = blocked or f"not deleted after the grace period: {self.left}"
+        forced = unconfirmed(self.forced_off) if self.forced_off else ""
+        return "; ".join(filter(None, [blocked, forced]))
 
 
 def unconfirmed(forced_off: Sequence[str]) -> str:

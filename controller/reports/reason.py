@@ -38,6 +38,10 @@ class Reason(StrEnum):
         "AutopilotNoExecute",
         "a node's label evacuates the pods that use a resource of the node",
     )
+    NODE_UNREACHABLE = (
+        "NodeUnreachable",
+        "a node with pods of the AppWrapper did not answer for its unreachable grace period",
+    )
     INSUFFICIENT_PODS_READY = "InsufficientPodsReady", "too few pods exist, or run"
     SUFFICIENT_PODS_READY = "SufficientPodsReady", "as many pods run or succeeded as expected"
     NO_FAILED_PODS = "FoundNoFailedPods", "it healed before its failure grace period was over"

@@ -65,6 +65,11 @@ class FaultToleranceConfig(Section):
     """How long all expected pods may take to run."""
     failure_grace_period: GoDuration = timedelta(minutes=1)
     """How long a component's own controller has to repair a failure before a reset."""
+    # Added by this project.
+    unreachable_grace_period: GoDuration = timedelta(minutes=2)
+    """How long a node may be unreachable (its condition Ready is `Unknown`) before the controller
+    moves the AppWrappers with pods on the node. `0s` switches that off.
+    """
     retry_pause_period: GoDuration = Field(
         default=timedelta(seconds=90),
         validation_alias=AliasChoices("resetPause", "retryPausePeriod"),

@@ -47,6 +47,9 @@ def _periods(limits: FaultToleranceConfig, path: str) -> Iterator[FieldError]:
         "deletionOnFailureGracePeriod": limits.deletion_on_failure_grace_period,
         "deletionGracePeriod": limits.forceful_deletion_grace_period,
     }
+    # A ConfigMap of the Go operator lacks it: there gracePeriodCeiling limits the default.
+    if "unreachable_grace_period" in limits.model_fields_set:
+        periods["unreachableGracePeriod"] = limits.unreachable_grace_period
     for key, period in periods.items():
         if not _ZERO <= period <= maximum:
             detail = f"must be from 0s to gracePeriodCeiling ({format_duration(maximum)})"

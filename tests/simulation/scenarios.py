@@ -184,5 +184,11 @@ _ALL: Final = (
     _one("RayCluster", ray("x"), acts=_SERVES, end=GONE),
     _one("LeaderWorkerSet", leader_and_worker("x"), acts=_SERVES, end=GONE),
     _one("silent node", job(run_for="1m"), acts=(Act(4.5, "silence", "a"),), end="Succeeded"),
+    _one(
+        "unreachable node",
+        job(run_for="1m"),
+        acts=(Act(4.5, "silence", "a", {"seconds": 900.0}),),
+        end="Succeeded",
+    ),
 )
 SCENARIOS: Final[dict[str, Scenario]] = {each.name: each for each in _ALL}

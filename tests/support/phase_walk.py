@@ -16,6 +16,7 @@ from controller.phases import decide
 from controller.phases.actions import Actions, Reason
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
+from controller.phases.silent_nodes import CutOff, Suspect, UnreachablePods
 from controller.phases.snapshot import (
     Component,
     ConditionText,
@@ -95,6 +96,13 @@ _PROBLEMS: Final = (
 )
 _WHY: Final = "403 Forbidden: no"
 _EVACUATIONS: Final = (None, Evacuation("node a"), Evacuation("node a", spends_retry=True))
+_SUSPECTS: Final = (Suspect("b", "train-1", unreachable=True),)
+_UNREACHABLE: Final = (
+    None,
+    UnreachablePods(message="node b", since=LONG_AGO, pods=1, suspects=_SUSPECTS),
+    UnreachablePods(message="node b", since=NOW, pods=1, suspects=_SUSPECTS),
+)
+_CUT_OFF: Final = ((), (CutOff("b", LONG_AGO, "Pod train-1 on node b"),), (CutOff("b", NOW, ""),))
 _HOLDS: Final = (
     None,
     ResetHold(HoldReason.RATE, "its turn comes", timedelta(seconds=3)),
@@ -185,6 +193,8 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         namespace_ending=bits >> 11 & 15 == 1,
         create_problem=_PROBLEMS[(bits >> 15) % 3],
         evacuation=_EVACUATIONS[(bits >> 16) % 3],
+        unreachable=_UNREACHABLE[(bits >> 9) % 3],
+        cut_off=() if gone else _CUT_OFF[(bits >> 9) % 3],
         root_cause=(cause := _CAUSES[(bits >> 6) % 5 if pods.failed or pods.unstable else 0]),
         healed=None if cause else _CAUSES[(bits >> 14) % 2],
         evacuation_hold=(hold := _HOLDS[bits >> 18 & 3]),

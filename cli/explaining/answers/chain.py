@@ -43,6 +43,7 @@ DEPLOYED: Final[tuple[AnswerRule, ...]] = (
     deployed.pods_run_after_end,
     pods.refused_by_pod_security,
     deployed.unhealthy,
+    pods.nodes_are_unreachable,
     pods.pods_wait,
     pods.pods_are_missing,
     deployed.runs,

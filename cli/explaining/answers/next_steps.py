@@ -5,6 +5,7 @@ from cli.explaining.case import Case
 from cli.explaining.forecast import Step, StepKind
 from cli.explaining.report import CommandHint, Next
 from controller.phases.phase import Phase
+from controller.phases.reset_or_fail import pause_after
 from shared.waits.words import counted
 
 
@@ -25,9 +26,10 @@ def _described(step: Step, case: Case) -> Next:
                 if step.spends_retry
                 else "this spends no retry"
             )
-            pause = span(case.config.retry_pause)
+            pause = pause_after(step.reason, case.config.retry_pause)
+            after = f"{span(pause)} after that" if pause else "right after that"
             return Next(
-                f"It is reset ({spent}): all of it is deleted, and {pause} after that the next"
+                f"It is reset ({spent}): all of it is deleted, and {after} the next"
                 " attempt begins, with the same quota.",
                 at,
             )
@@ -39,6 +41,8 @@ def _described(step: Step, case: Case) -> Next:
             return Next(f"Its phase becomes {step.phase}.", at)
         case StepKind.FORCES:
             return Next("The remaining pods and components are deleted without grace period.", at)
+        case StepKind.FORCES_CUT_OFF:
+            return Next("The pods on unreachable nodes are deleted without confirmation.", at)
         case StepKind.DELETES:
             return Next("Its pods and other components are deleted.", at)
         case StepKind.REMOVES_THE_REST:

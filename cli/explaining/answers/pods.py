@@ -25,6 +25,25 @@ _SITUATIONS: Final = {
 }
 
 
+def nodes_are_unreachable(case: Case) -> SituationAnswer | None:
+    """Apply if pods are on nodes that do not answer: they may still run there, unseen."""
+    found = case.snapshot.unreachable
+    if found is None or runs_as_wanted(case.snapshot):
+        return None
+    stays = ("It stays there, because unreachableGracePeriodDuration is 0s.",)
+    moves = ("If the node answers before the reset, the pods continue.",)
+    return SituationAnswer(
+        situation=Situation.NODE_UNREACHABLE,
+        sentence=f"{case.name} waits for a node: {found.message}.",
+        details=(
+            *(moves if case.config.unreachable_grace else stays),
+            "Until the node answers, nothing can stop its processes: they may still write to"
+            " shared storage.",
+        ),
+        next=next_steps(case),
+    )
+
+
 def pods_wait(case: Case) -> SituationAnswer | None:
     """Apply if existing pods do not run. The gravest reason is the answer, others are details."""
     troubles = pod_troubles(case.raw_pods)

@@ -7,7 +7,7 @@ from cli.explaining.answers.next_steps import retries_spent
 from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import Next, Situation
 from controller.phases.phase import Phase
-from controller.phases.reset_or_fail import next_attempt
+from controller.phases.reset_or_fail import next_attempt, pause_after
 from controller.reports.reason import Reason
 from shared.api.names import CONDITION_UNHEALTHY
 
@@ -20,7 +20,7 @@ def retry_pause(case: Case) -> SituationAnswer | None:
     reported = case.reported(CONDITION_UNHEALTHY)
     if reported.reason == Reason.REASSIGNMENT:
         return _waits_for_other_nodes(case, reported.message)
-    at = began + case.config.retry_pause
+    at = began + pause_after(reported.reason, case.config.retry_pause)
     return SituationAnswer(
         situation=Situation.RETRY_PAUSE,
         sentence=f"{case.name} was reset ({reported.reason}), and its next attempt begins at"

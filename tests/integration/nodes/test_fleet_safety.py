@@ -47,8 +47,8 @@ WAITING = "appwrapper_resets_waiting"
 # The shared cluster has 8 nodes: the second that turns opens it.
 LOW_LIMITS = {"percent": 20, "minimumNodes": 4, "window": "10m"}
 HELD = (
-    "so many nodes turned NoExecute at once for nvidia.com/gpu that an admin must confirm "
-    f"evacuations (ConfigMap {OPERATOR}/{RECORD})"
+    "so many nodes turned NoExecute or unreachable at once for nvidia.com/gpu that an admin must "
+    f"confirm evacuations (ConfigMap {OPERATOR}/{RECORD})"
 )
 PAUSED = "an admin has paused all resets (pauseResets)"
 
@@ -106,9 +106,9 @@ def evacuation_of(node: str, life: Life) -> str:
 
 
 OPENED = (
-    f"2 of 8 nodes turned NoExecute for {GPU} within 10m, or were so when the controller started; "
-    f"evacuations wait. If these nodes really are bad: kubectl annotate configmap {RECORD} "
-    f"-n {OPERATOR} workload.codeflare.dev/confirm-evacuations={GPU}"
+    f"2 of 8 nodes turned NoExecute or unreachable for {GPU} within 10m, or were so when the "
+    "controller started; evacuations wait. If these nodes really are bad: kubectl annotate "
+    f"configmap {RECORD} -n {OPERATOR} workload.codeflare.dev/confirm-evacuations={GPU}"
 )
 
 

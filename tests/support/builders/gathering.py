@@ -252,6 +252,7 @@ class Gathering:
         unserved: tuple[str, ...] = (),
         nodes: NodeTags = UNWATCHED_NODES,
         flagged: Mapping[str, Collection[str]] = UNWATCHED_NODES,
+        silent: Mapping[str, datetime] | None = None,
         behaviour: AppWrapperConfig | None = None,
         stores: Any = None,
         queues: Any = None,
@@ -261,11 +262,11 @@ class Gathering:
         self.kube = FakeKube(answers=answers, lists=lists or [])
         self.watches = Watches(known, last)
         memory = self.memory = Memory()
-        creations = self.creations = memory.creations
+        self.creations, self.deletions = memory.creations, memory.deletions
         if created:
-            creations.record_success("u1", 1, 0, "j1")
+            self.creations.record_success("u1", 1, 0, "j1")
         if problem:
-            creations.record_problem("u1", 1, problem)
+            self.creations.record_problem("u1", 1, problem)
         kube: Any = self.kube
         self.served = FakeDiscovery()
         self.served.hidden.update(unserved)
@@ -276,7 +277,6 @@ class Gathering:
         cached_pods: Any = self.cached_pods
         self.clock = FakeClock()
         locator = ComponentLocator(kube, self.clock, served, watches, memory)
-        self.deletions = memory.deletions
         self.unserved = Unserved(kube, self.clock, obstacle)
         stored: Any = stores or NothingStored()
         queued: Any = queues or NothingQueued()
@@ -292,6 +292,7 @@ class Gathering:
             behaviour or AppWrapperConfig(),
             nodes,
             flagged,
+            silent or {},
             lambda: largest or {},
             stored,
             queued,

@@ -1,11 +1,12 @@
 """Builds nodes as the API server shows them, and as the controller remembers them."""
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
 from controller.facts.nodes import Node, NodeProjection
 from controller.fleet.node_index import NodeIndex
+from shared.api.times import format_time
 from shared.config.fault_tolerance import Autopilot, NodeHealth
 from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
@@ -16,7 +17,10 @@ PROJECTION = NodeProjection([HEALTH, LABEL_HOSTNAME], [GPU])
 
 
 def raw_node(name: str, label: str = "", **changes: Any) -> dict[str, Any]:
-    """Builds a node of 8 GPUs; `label` is Autopilot's value, `cleared` an admin's annotation."""
+    """Builds a node of 8 GPUs; `label` is Autopilot's value, `cleared` an admin's annotation.
+
+    `silent`: since when its condition Ready is Unknown.
+    """
     metadata: dict[str, Any] = {"name": name, "uid": f"uid-{name}", "resourceVersion": "7"}
     if cleared := changes.get("cleared"):
         metadata["annotations"] = {"workload.codeflare.dev/latch-cleared": cleared}
@@ -30,7 +34,17 @@ def raw_node(name: str, label: str = "", **changes: Any) -> dict[str, Any]:
         "status": {
             "capacity": changes.get("capacity", amounts),
             "allocatable": changes.get("allocatable", amounts),
+            "conditions": [_ready(changes.get("silent"))],
         },
+    }
+
+
+def _ready(silent: datetime | None) -> dict[str, Any]:
+    status = "True" if silent is None else "Unknown"
+    return {
+        "type": "Ready",
+        "status": status,
+        "lastTransitionTime": format_time(silent or datetime(2026, 1, 1, tzinfo=UTC)),
     }
 
 

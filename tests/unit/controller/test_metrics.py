@@ -72,6 +72,7 @@ def test_detection_is_at_zero_for_every_finding_from_the_start() -> None:
         'appwrapper_detection_seconds_count{reason="FoundFailedPods"} 1.0',
         'appwrapper_detection_seconds_count{reason="InsufficientPodsReady"} 0.0',
         'appwrapper_detection_seconds_count{reason="MissingComponent"} 0.0',
+        'appwrapper_detection_seconds_count{reason="NodeUnreachable"} 0.0',
     ]
 
 

@@ -83,7 +83,8 @@ def test_every_condition_with_every_reason_has_a_row() -> None:
     for report in condition_reports():
         known = {each.name: each.default for each in fields(report)}
         one = isinstance(known["reason"], Reason)
-        reasons = [known["reason"]] if one else vars(report).get("reasons", [*FINDINGS, *HELD])
+        reasons = [known["reason"]] if one else [*FINDINGS, *HELD]
+        reasons = vars(report).get("reasons", reasons)
         made |= {(known["type"], str(known["status"]), each.value) for each in reasons}
     shown = [tuple(cells[:3]) for cells in rows("Conditions")]
     assert sorted(shown) == sorted(made)

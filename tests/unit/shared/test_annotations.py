@@ -48,6 +48,7 @@ def test_these_are_all() -> None:
         "admissionGracePeriodDuration",
         "warmupGracePeriodDuration",
         "failureGracePeriodDuration",
+        "unreachableGracePeriodDuration",
         "retryPausePeriodDuration",
         "retryLimit",
         "deletionOnFailureGracePeriodDuration",

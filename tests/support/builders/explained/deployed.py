@@ -70,6 +70,29 @@ def runs() -> AppWrapperObjects:
     )
 
 
+def unreachable() -> AppWrapperObjects:
+    """The node of one pod has not answered for half a minute."""
+    text = (
+        f"1 of 2 pods run; Pod train-1-x7k2p on node gpu-2, which does not answer since {ago(30)}"
+    )
+    item = appwrapper(
+        "Running",
+        *held(3660, ready=True)[:2],
+        condition("PodsReady", "False", "InsufficientPodsReady", text, seconds=29),
+        created=4000,
+        attempt=1,
+        deployed="True",
+        timers={"admission": 29, "warmup": 29, "unready": 29},
+    )
+    return seen(
+        item,
+        world(workload()),
+        pods=(pod(0, containers=[RUNS]), pod(1, containers=[RUNS])),
+        components=(job(active=2, ready=1),),
+        events=(),
+    )
+
+
 def gated() -> AppWrapperObjects:
     """Kueue has not assigned a topology yet."""
     gates = {"schedulingGates": [{"name": "kueue.x-k8s.io/topology"}]}
@@ -296,6 +319,7 @@ def pods_not_readable() -> AppWrapperObjects:
 SITUATIONS: dict[str, Callable[[], AppWrapperObjects]] = {
     "unschedulable": unschedulable,
     "no-image": no_image,
+    "unreachable": unreachable,
     "gated": gated,
     "starting": starting,
     "no-config-map": no_config_map,

@@ -20,7 +20,8 @@ from tests.support.builders.generated_jobs import facts
 from tests.support.manifests import ROOT
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.yaml"))
-OURS = {"terminalExitCodes", "retryableExitCodes"}  # which the chart does not have
+# Keys that the chart does not have.
+OURS = {"terminalExitCodes", "retryableExitCodes", "unreachableGracePeriodDuration"}
 TABLE = re.compile(r"^\| \*\*(.+?)\*\* \|", re.M)
 
 

@@ -1,5 +1,6 @@
 """The order of writes, and what happens when the object changed meanwhile."""
 
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -75,7 +76,9 @@ class ApplierBench:
         self.effects.append(f"create {appwrapper.resource_version}")
         self.texts = texts
 
-    async def delete(self, observation: Observation, mode: DeletionMode, *, keep: bool) -> None:
+    async def delete(
+        self, observation: Observation, mode: DeletionMode, *, keep: bool, nodes: Collection[str]
+    ) -> None:
         self.effects.append(f"delete {mode}")
 
     async def apply(self, item: dict[str, Any], *actions: Action) -> timedelta | None:

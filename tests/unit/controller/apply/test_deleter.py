@@ -366,3 +366,16 @@ async def test_unexpected_objects_that_went_are_reported_although_another_delete
     with pytest.raises(Unreachable):
         await bench.delete(unexpected(), DeletionMode.UNEXPECTED)
     assert bench.swept == ["late"]
+
+
+async def test_pods_that_are_cut_off_are_removed_once_their_owner_is_leaving() -> None:
+    bench = DeleterBench(None)
+    cut_off = DeployedObject(PODS, "a-0", "uid-0", True, node="dark")
+    others = (
+        replace(cut_off, name="a-1", uid="uid-1", deleting=False),
+        replace(cut_off, name="a-2", uid="uid-2", node="light"),
+    )
+    left = replace(observation(), pods=(cut_off, *others))
+    await bench.delete(left, DeletionMode.FORCE_CUT_OFF, nodes={"dark"})
+    await bench.delete(left, DeletionMode.FORCE_CUT_OFF, nodes={"dark"})
+    assert sent(bench.kube) == [("a-0", "uid-0", 0)]

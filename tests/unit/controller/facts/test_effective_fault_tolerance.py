@@ -93,6 +93,7 @@ def test_other_annotations_mean_nothing() -> None:
         ("admissionGracePeriodDuration", "admission_grace"),
         ("warmupGracePeriodDuration", "warmup_grace"),
         ("failureGracePeriodDuration", "failure_grace"),
+        ("unreachableGracePeriodDuration", "unreachable_grace"),
         ("retryPausePeriodDuration", "retry_pause"),
         ("deletionOnFailureGracePeriodDuration", "deletion_on_failure_grace"),
         ("forcefulDeletionGracePeriodDuration", "forceful_deletion_grace"),

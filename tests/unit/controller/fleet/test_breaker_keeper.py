@@ -15,14 +15,14 @@ from tests.support.fakes.fake_clock import START, settle
 from tests.support.fakes.kept_breakers import PLACE, KeeperBench, body, record, running
 
 REFUSED = (
-    "so many nodes turned NoExecute at once for nvidia.com/gpu "
+    "so many nodes turned NoExecute or unreachable at once for nvidia.com/gpu "
     f"that an admin must confirm evacuations ({PLACE})"
 )
 UNKNOWN = f"the record of node health is not read yet ({PLACE})"
 OPENED = (
-    "3 of 10 nodes turned NoExecute for nvidia.com/gpu within 10m, or were so when the controller "
-    "started; evacuations wait. If these nodes really are bad: kubectl annotate configmap "
-    "appwrapper-node-health -n appwrapper-system "
+    "3 of 10 nodes turned NoExecute or unreachable for nvidia.com/gpu within 10m, or were so when "
+    "the controller started; evacuations wait. If these nodes really are bad: kubectl annotate "
+    "configmap appwrapper-node-health -n appwrapper-system "
     "workload.codeflare.dev/confirm-evacuations=nvidia.com/gpu"
 )
 

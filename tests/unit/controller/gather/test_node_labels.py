@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.facts.nodes import Tag
-from controller.gather.node_labels import confirmed
+from controller.gather.node_labels import confirmed, still_silent
 from shared.api.objects import JsonObject
 from shared.kube.client import NotFound, Unreachable
 from tests.support.builders.autopilot import GPU, HEALTH
@@ -61,3 +61,33 @@ async def test_tags_that_the_watch_removes_during_another_read_are_confirmed_too
         "n1": {GPU: LABELLED},
         "n2": {GPU: LABELLED},
     }
+
+
+SILENT = {"n1": NOW, "n2": NOW}
+
+
+def answering(status: str) -> JsonObject:
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": "2026-01-01T00:00:00Z"}
+    return {"metadata": {"name": "n1"}, "status": {"conditions": [ready]}}
+
+
+@pytest.mark.parametrize(
+    ("answer", "holds"),
+    [
+        (answering("Unknown"), True),
+        (answering("True"), False),
+        (answering("False"), False),
+        (GONE, False),
+    ],
+)
+async def test_a_node_is_silent_while_its_condition_is_unknown(answer: Any, holds: bool) -> None:
+    kube: Any = FakeKube(answers={"get": [answer]})
+    assert await still_silent(kube, SILENT, ["n1", "n1", "other", ""]) == (
+        {"n1": NOW} if holds else {}
+    )
+
+
+async def test_a_failed_read_of_a_silent_node_raises() -> None:
+    kube: Any = FakeKube(answers={"get": [Unreachable("connection refused")]})
+    with pytest.raises(Unreachable, match="connection refused"):
+        await still_silent(kube, SILENT, ["n1"])

@@ -15,6 +15,7 @@ def test_the_defaults_are_valid() -> None:
         ("admissionGracePeriod", "5m1s"),
         ("warmupGracePeriod", "24h0.001s"),
         ("failureGracePeriod", "-1s"),
+        ("unreachableGracePeriod", "24h1s"),
         ("resetPause", "25h"),
         ("deletionOnFailureGracePeriod", "-1us"),
         ("deletionGracePeriod", "7d"),

@@ -1,0 +1,90 @@
+"""A node that sends no heartbeat any more: its AppWrapper moves in time, without a retry."""
+
+from collections.abc import AsyncIterator
+
+import pytest_asyncio
+
+from localcluster.cluster import LocalCluster
+from shared.api.names import LABEL_UID
+from shared.api.objects import EVENTS, NODES, PODS, JsonObject
+from shared.api.times import parse_time
+from tests.support.builders.appwrappers import true_conditions
+from tests.support.cluster.gpu_nodes import RUNS, GpuNodes, gpu_appwrapper, gpu_nodes, unhealthy
+from tests.support.cluster.life import listed
+from tests.support.patience import PATIENCE_SECONDS, comes_to
+from tests.support.team import NAMESPACE
+
+HEARTBEAT = "simulation.localcluster.dev/heartbeat"
+GRACE = 5
+TARGET = 30
+
+
+@pytest_asyncio.fixture
+async def nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
+    async with gpu_nodes(cluster) as nodes:
+        yield nodes
+
+
+def said(item: JsonObject) -> str:
+    """Returns the message of PodsReady."""
+    conditions = item["status"].get("conditions") or ()
+    return next((each["message"] for each in conditions if each["type"] == "PodsReady"), "")
+
+
+async def test_the_next_attempt_runs_elsewhere_in_time_and_no_retry_is_spent(
+    nodes: GpuNodes,
+) -> None:
+    body = gpu_appwrapper(
+        "unreachable",
+        unreachableGracePeriodDuration=f"{GRACE}s",
+        retryPausePeriodDuration="1h",
+        retryLimit="1",
+    )
+    life = await nodes.runs(body)
+    node = await nodes.node_of(life)
+
+    async def ready() -> tuple[str, str]:
+        item = await nodes.client.get(NODES, None, node)
+        (found,) = (each for each in item["status"]["conditions"] if each["type"] == "Ready")
+        return found["status"], found["lastTransitionTime"]
+
+    await nodes.label(node, "stopped", HEARTBEAT)
+    text = f"on node {node}, which does not answer since "
+    try:
+        # The node controller waits for most of a minute.
+        await life.until(lambda item: text in said(item), "a silent node", 2 * PATIENCE_SECONDS)
+        status, since = await ready()
+        assert status == "Unknown"
+        again = await life.until(
+            lambda item: true_conditions(item) == RUNS and item["status"]["attempt"] == 2,
+            "all of its pods running in attempt 2",
+        )
+        assert again["status"].get("resettingCount", 0) == 0
+        assert life.phases()[-4:] == ["Running", "Resetting", "Resuming", "Running"]
+        resetting = next(
+            each.object for each in life.events if each.object["status"].get("phase") == "Resetting"
+        )
+        assert unhealthy(resetting)[:2] == ("True", "NodeUnreachable")
+        assert resetting["status"]["rootCause"]["node"] == node
+        assert resetting["status"]["suspectNodes"][0]["unreachable"] is True
+        uid = again["metadata"]["uid"]
+        (pod,) = await listed(nodes.client, PODS, NAMESPACE, f"{LABEL_UID}={uid}")
+        assert pod["spec"]["nodeName"] != node
+        made = parse_time(pod["metadata"]["creationTimestamp"])
+        assert (made - parse_time(since)).total_seconds() <= GRACE + TARGET
+        events = await listed(nodes.client, EVENTS, NAMESPACE)
+        forced = [
+            each["message"]
+            for each in events
+            if each["reason"] == "ForcedOnUnreachableNode"
+            and each["involvedObject"]["name"] == "unreachable"
+        ]
+        assert text in forced[0]
+        await life.check_the_promise_to_kueue()
+    finally:
+        await nodes.label(node, None, HEARTBEAT)
+
+        async def answers() -> bool:
+            return (await ready())[0] == "True"
+
+        await comes_to(answers, True)
