@@ -168,6 +168,7 @@ class Controller:
             self._fleet.nodes.flagged,
             self._fleet.nodes.silent,
             self._fleet.nodes.largest,
+            self._fleet.no_node_for,
             self._stores,
             self._queue_watch,
             LivePods(client, self._queue.only_waits),

@@ -26,9 +26,10 @@ FINDINGS: Final = (
     Reason.CREATE_FAILED,
     Reason.AUTOPILOT_NO_EXECUTE,
     Reason.NODE_UNREACHABLE,
+    Reason.UNSCHEDULABLE,
 )
 # Reasons that never lead to another attempt.
-_FATAL: Final = (Reason.MISSING_COMPONENT,)
+_FATAL: Final = (Reason.MISSING_COMPONENT, Reason.UNSCHEDULABLE)
 _RESETTABLE: Final = tuple(each for each in FINDINGS if each not in _FATAL)
 # Seconds that a namespace without AppWrappers keeps its counters: every scraper reads them by then.
 REMEMBERED: Final = 3600.0

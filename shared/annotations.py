@@ -103,6 +103,20 @@ def _parse_store(text: str, config: FaultToleranceConfig) -> str:
     return text
 
 
+# Whether the controller starts the recorder: `recorder`.
+
+
+def _parse_recorder(text: str, config: FaultToleranceConfig) -> bool:
+    if text not in ("true", "false"):
+        raise AnnotationError('must be "true" or "false"')
+    if text == "true" and not config.error_aggregation.recorder_image:
+        raise AnnotationError(
+            "the operator's configuration names no image of the recorder; leave it out, or ask an"
+            " admin to set faultTolerance.errorAggregation.recorderImage"
+        )
+    return text == "true"
+
+
 # Durations: the periods.
 
 _ZERO: Final = timedelta(0)
@@ -281,6 +295,12 @@ TABLE: Final[tuple[Annotation[Any], ...]] = (
         "unreachable_grace",
         lambda config: config.unreachable_grace_period,
     ),
+    # Zero: never.
+    _period(
+        "failUnschedulableDuration",
+        "fail_unschedulable",
+        lambda config: config.fail_unschedulable,
+    ),
     _period("retryPausePeriodDuration", "retry_pause", lambda config: config.retry_pause_period),
     _period(
         "deletionOnFailureGracePeriodDuration",
@@ -312,6 +332,7 @@ TABLE: Final[tuple[Annotation[Any], ...]] = (
         _parse_strategy,
     ),
     Annotation("errorStore", "error_store", lambda _: "", _parse_store),
+    Annotation("recorder", "recorder", lambda _: False, _parse_recorder),
 )
 
 PERIODS: Final = tuple(each for each in TABLE if isinstance(each, Period))

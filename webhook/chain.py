@@ -34,7 +34,11 @@ from webhook.rules.kinds import (
 from webhook.rules.names import check_names
 from webhook.rules.node_names import check_node_names
 from webhook.rules.periods import keep_grace_periods, limit_grace_periods
-from webhook.rules.pod_identity import check_pod_labels, check_priority_classes
+from webhook.rules.pod_identity import (
+    check_pod_labels,
+    check_priority_classes,
+    check_unknown_priority_classes,
+)
 from webhook.rules.pod_sets import check_pod_set_count, check_pod_set_paths, declare_pod_sets
 from webhook.rules.pod_templates import (
     check_pod_templates,
@@ -134,6 +138,7 @@ VALIDATE_ON_CREATE: Final[dict[str, _Rule[FieldError]]] = {
     "uncounted_resources": check_uncounted_resources,
     "pod_labels": check_pod_labels,
     "priority_classes": check_priority_classes,
+    "unknown_priority_classes": check_unknown_priority_classes,
     "node_names": check_node_names,
     "elastic_jobs": check_elastic_jobs,
     "pod_set_count": check_pod_set_count,
@@ -183,7 +188,13 @@ VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[FieldError | str]]] = {
     "direct_endings": check_direct_endings,
     "direct_pod_labels": check_pod_labels,
     "direct_priority_classes": check_priority_classes,
+    "direct_unknown_priority_classes": check_unknown_priority_classes,
     "direct_node_names": check_node_names,
+}
+
+_ABOUT_PRIORITY_CLASSES: Final = {
+    "unknown_priority_classes",
+    "direct_unknown_priority_classes",
 }
 
 # The API server forwards this many in full: it keeps 4096 characters of all, 256 of each.
@@ -236,6 +247,11 @@ def validate(request: AdmissionRequest, facts: Facts) -> Verdict:
     if errors:
         return _invalid(request, errors, warnings, blamed)
     return Allowed(tuple(warnings))
+
+
+def depends_on_priority_classes(verdict: Verdict) -> bool:
+    """True if the names of the cluster's PriorityClasses decided."""
+    return isinstance(verdict, Denied) and not _ABOUT_PRIORITY_CLASSES.isdisjoint(verdict.rules)
 
 
 def _invalid(

@@ -30,6 +30,10 @@ class FactsGatherer(Protocol):
         """Gather for an object that is created directly."""
         ...
 
+    async def with_live_priority_classes(self, facts: Facts) -> Facts:
+        """Replace the cached names of PriorityClasses by those that a list returns now."""
+        ...
+
 
 class Judge:
     """Answer requests. It keeps nothing of a request, so all replicas give the same answers."""
@@ -57,6 +61,11 @@ class Judge:
             gather = self._gatherer.for_direct_kind
         try:
             facts = await gather(request)
+            verdict = decide(request, facts)
+            if chain.depends_on_priority_classes(verdict):
+                # The cache may lack a class that is a moment old.
+                facts = await self._gatherer.with_live_priority_classes(facts)
+                verdict = decide(request, facts)
         except CannotGather as problem:
             return Errored(500, str(problem), ErrorReason.MISSING_FACTS)
-        return decide(request, facts)
+        return verdict

@@ -68,6 +68,12 @@ ALWAYS: Final = (
                 ("namespaces",),
                 ("get", "list", "watch"),
             ),
+            Rule(
+                "To reject a priorityClassName that no PriorityClass has.",
+                "scheduling.k8s.io",
+                ("priorityclasses",),
+                ("list", "watch"),
+            ),
         ),
         everywhere=True,
     ),

@@ -130,10 +130,10 @@ def _in_one(name: str, tests: Iterable[str]) -> list[JsonObject]:
 
 # Both webhook configurations, from the operator's configuration.
 
-# Seconds that the API server waits. Gathering facts needs at most 6 for an AppWrapper, and at most
-# 4 for other objects.
+# Seconds that the API server waits. Gathering facts needs at most 7 for an AppWrapper, and at most
+# 5 for other objects.
 _TIMEOUT: Final = 10
-_DIRECT_TIMEOUT: Final = 5
+_DIRECT_TIMEOUT: Final = 6
 _LINE: Final = 100
 _KIND: Final = "WebhookConfiguration"
 # The Go operator's names of its two entries. Clients merge entries by name. With other names, the

@@ -10,7 +10,12 @@ from typing import Final, TypeVar
 
 from cli.checks.nodes import Latches, node_of
 from cli.checks.report import Observed
-from cli.checks.workloads import holding_pods, workload_facts
+from cli.checks.workloads import (
+    WorkloadFacts,
+    holding_pods,
+    with_named_preemptors,
+    workload_facts,
+)
 from cli.cluster.kueue import local_queue_of
 from cli.cluster.reader import Reader, as_they_are
 from cli.cluster.unread import Unread
@@ -50,12 +55,17 @@ async def whole_cluster(client: KubeClient, now: datetime) -> Observed:
         nodes=await reader.every(NODES, _each(lambda item: node_of(item, taints, latches))),
         cluster_queues=await reader.every(CLUSTER_QUEUES, as_they_are),
         local_queues=local_queues,
-        workloads=await reader.every(WORKLOADS, _each(workload_facts)),
+        workloads=await _workloads(reader, None),
         pods=await reader.every(PODS, holding_pods, field_selector=BOUND_PODS),
         default_priority=await _default_priority(reader),
         tolerations=await _tolerations(reader),
         unread=tuple(reader.unread),
     )
+
+
+async def _workloads(reader: Reader, namespace: str | None) -> tuple[WorkloadFacts, ...] | None:
+    found = await reader.every(WORKLOADS, _each(workload_facts), namespace)
+    return None if found is None else with_named_preemptors(found)
 
 
 async def _default_priority(reader: Reader) -> int | None:
@@ -101,7 +111,7 @@ async def one_namespace(client: KubeClient, namespace: str) -> Observed:
     return Observed(
         cluster_queues=await reader.every(CLUSTER_QUEUES, as_they_are),
         local_queues=await reader.every(LOCAL_QUEUES, _each(local_queue_of), namespace),
-        workloads=await reader.every(WORKLOADS, _each(workload_facts), namespace),
+        workloads=await _workloads(reader, namespace),
         default_priority=await _default_priority(reader),
         unread=tuple(reader.unread),
     )

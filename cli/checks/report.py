@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from functools import cached_property
 
-from cli.checks.findings import CheckFinding
+from cli.checks.findings import CheckFinding, FindingSeverity
 from cli.checks.nodes import NodeShape, NodeState, node_findings, shapes
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import GPU, HoldingPod, WorkloadFacts
@@ -157,8 +157,28 @@ def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterat
             yield CheckFinding(
                 about=f"ClusterQueue {queue.name}", message=f"it admits nothing: {queue.inactive}"
             )
+    yield from _unnamed_slack_queues(seen)
     yield from _of_workloads(seen, now)
     yield from _uncounted_pods(seen)
+
+
+def _unnamed_slack_queues(seen: Observed) -> Iterator[CheckFinding]:
+    """Report queues that only lend, if the configuration names no slack queue."""
+    if seen.slack is not None or seen.local_queues is None:
+        return
+    fed = {each.cluster_queue for each in seen.local_queues}
+    borrowing = {each.cohort for each in seen.queues if each.cohort and each.name in fed}
+    for queue in seen.queues:
+        lends = queue.cohort in borrowing and any(each.nominal for each in queue.quotas)
+        if lends and queue.name not in fed:
+            yield CheckFinding(
+                severity=FindingSeverity.NOTE,
+                about=f"ClusterQueue {queue.name}",
+                message="no LocalQueue feeds it, so it only lends, as a slack queue does, but"
+                " slackQueue.name does not name it: it goes on lending what nodes lose",
+                advice=f"Set slackQueue.name: {queue.name} in the operator's configuration, or"
+                " create a LocalQueue for its team",
+            )
 
 
 def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[CheckFinding]:

@@ -76,7 +76,11 @@ def _unready(workload: WorkloadFacts, around: Surroundings) -> Iterator[CheckFin
 
 def _evicted(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding]:
     if workload.evicted:
-        yield _warning(workload, f"Kueue evicted it ({workload.evicted})")
+        yield CheckFinding(
+            severity=FindingSeverity.NOTE if workload.preempted else FindingSeverity.WARNING,
+            about=workload.about,
+            message=f"Kueue evicted it ({workload.evicted})",
+        )
 
 
 def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding]:

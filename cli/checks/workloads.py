@@ -1,7 +1,7 @@
 """Read Kueue's Workloads, and pods that hold devices. Pure."""
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import Final
@@ -10,8 +10,10 @@ from shared.api.amounts import Amounts, added_up
 from shared.api.conditions import condition, is_true, transition_time
 from shared.api.objects import JsonObject, controller_of
 from shared.api.pod_requests import all_requested
+from shared.waits.queueing import with_names
 from shared.waits.workload import (
     ADMITTED,
+    PREEMPTED,
     QUOTA_RESERVED,
     PodSetAsk,
     asks_of,
@@ -48,9 +50,12 @@ class WorkloadFacts:
     active: bool
     pending_reason: str = ""  # Kueue's message while it waits
     evicted: str = ""  # Kueue's reason and message, while Evicted is True
+    preempted: bool = False  # Kueue evicted it for another workload, as a queue should
     gave_up: bool = False  # a limit of Kueue deactivated it
     held: bool = False  # it is deactivated because a user holds its AppWrapper
     unready_since: datetime | None = None  # set if the workload is admitted and not ready
+    uid: str = ""
+    owner_uid: str = ""
 
     @property
     def about(self) -> str:
@@ -93,9 +98,31 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
         active=is_active(item),
         pending_reason="" if has_quota(item) else quota.get("message") or "",
         evicted=": ".join(filter(None, [eviction.reason, eviction.message])) if eviction else "",
+        preempted=eviction is not None and eviction.reason == PREEMPTED,
         gave_up=gave_up(item),
         held=is_held(item),
         unready_since=_unready_since(conditions) if admitted else None,
+        uid=metadata.get("uid") or "",
+        owner_uid=owner.uid if owner else "",
+    )
+
+
+def with_named_preemptors(workloads: Iterable[WorkloadFacts]) -> tuple[WorkloadFacts, ...]:
+    """Replace UIDs in Kueue's messages by names, as far as these workloads show them."""
+    known = tuple(workloads)
+    names = {
+        uid: f"{each.owner or f'Workload {each.name}'} of namespace {each.namespace}"
+        for each in known
+        for uid in (each.uid, each.owner_uid)
+        if uid
+    }
+
+    def named(text: str) -> str:
+        return with_names(text, lambda *uids: next(filter(None, map(names.get, uids)), ""))
+
+    return tuple(
+        replace(each, pending_reason=named(each.pending_reason), evicted=named(each.evicted))
+        for each in known
     )
 
 

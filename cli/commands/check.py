@@ -20,8 +20,10 @@ Shows quota, usage and capacity of the cluster, and warns of what is wrong.
   appwrapper check -o wide        all resources and flavors, and the shapes of nodes
   appwrapper check --mine         for a team: the queues, quota and workloads of its namespace
   appwrapper check --install      for admins: is the operator set up right, and Kueue for it
+  appwrapper check --config FILE  for admins: is a file of the operator's configuration valid
 
 It changes nothing. Exit code: 0 fine, 1 warnings, 2 something cannot be determined.
+With --config it needs no cluster. Exit code: 0 the programs can use the file, 2 they cannot.
 """
 _EVERY_SECONDS = 5.0
 _FOR_TEAMS = "This is the admins' view. A team sees its own part with: appwrapper check --mine"
@@ -42,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--mine", action="store_true", help="the queues and workloads of a namespace")
     what.add_argument("--install", action="store_true", help="the set-up of the operator and Kueue")
+    what.add_argument("--config", metavar="FILE", help="a file of the operator's configuration")
     parser.add_argument(
         "--watch", action="store_true", help="check again every 5 seconds, until Ctrl-C"
     )
@@ -51,11 +54,27 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Check once, or repeatedly with --watch."""
+    if arguments.config is not None:
+        return _check_configuration(arguments.config, terminal)
     if arguments.output == "wide" and (arguments.mine or arguments.install):
         raise CommandError("-o wide is about the whole cluster: leave out --mine and --install")
     import asyncio  # --help starts without it
 
     return asyncio.run(_run(arguments, terminal))
+
+
+def _check_configuration(file: str, terminal: CommandTerminal) -> ExitCode:
+    from shared.config.command_line import valid_text
+    from shared.config.loading import ConfigError, load_config
+
+    try:
+        loaded = load_config(file)
+    except ConfigError as error:
+        raise CommandError(f"the configuration cannot be used:\n{error}") from error
+    for warning in loaded.warnings:
+        terminal.warn(warning)
+    terminal.write(harmless(valid_text(file, loaded.config)))
+    return ExitCode.FINE
 
 
 async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:

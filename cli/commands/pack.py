@@ -24,13 +24,18 @@ It needs no cluster. It refuses what the webhook would refuse, with file and lin
 and the way values are written.
 """
 
-# By annotation: the placeholder and the help of its option. docs/users/annotations.md has the
+# By annotation: the placeholder and the help of its option; an option without a placeholder means
+# "true". docs/users/annotations.md has the
 # defaults and limits, which the cluster's configuration sets.
 _FAULT_TOLERANCE: Final = {
     "admissionGracePeriodDuration": ("TIME", "for the expected pods to exist"),
     "warmupGracePeriodDuration": ("TIME", "for the expected pods to run"),
     "failureGracePeriodDuration": ("TIME", "for a failure to heal by itself"),
     "unreachableGracePeriodDuration": ("TIME", "for an unreachable node to answer; 0s: no limit"),
+    "failUnschedulableDuration": (
+        "TIME",
+        "after which it fails if no node can hold a pod; 0s: never",
+    ),
     "retryPausePeriodDuration": ("TIME", "between the removal of everything and its next creation"),
     "deletionOnFailureGracePeriodDuration": (
         "TIME",
@@ -43,6 +48,7 @@ _FAULT_TOLERANCE: Final = {
     "retryableExitCodes": ("CODES", "the only exit codes that may be retried"),
     "errorAggregation": ("STRATEGY", "how the root cause is found: earliest, default or off"),
     "errorStore": ("STORE", "a store of the operator's configuration for the errors of its pods"),
+    "recorder": ("", "start the recorder in its pods, which explains failures"),
 }
 _WORD: Final = re.compile("[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -114,7 +120,12 @@ def add_wrapping(parser: argparse.ArgumentParser) -> None:
     )
     for name, option in fault_tolerance_options().items():
         metavar, about = _FAULT_TOLERANCE[name]
-        group.add_argument(option, dest=name, metavar=metavar, help=about)
+        if metavar:
+            group.add_argument(option, dest=name, metavar=metavar, help=about)
+        else:
+            group.add_argument(
+                option, dest=name, action="store_const", const="true", default=None, help=about
+            )
 
 
 def wrapping_of(arguments: argparse.Namespace) -> "Wrapping":

@@ -88,10 +88,13 @@ async def _by_server(
     from cli.validation.server import NOT_CHECKED, validated_by_server
 
     warnings: list[str] = []
+    untried: list[str] = []
     async with connected(arguments, warnings.append) as cluster:
         with terminal.progress("Asking the cluster"):
             results = [
-                await validated_by_server(cluster, each, warnings) for each in found.manifests
+                await validated_by_server(cluster, each, warnings, untried)
+                for each in found.manifests
             ]
     judged_by = "the cluster, by a dry run"
-    return validation_report(judged_by, results, found.unreadable, NOT_CHECKED)
+    unchecked = (*dict.fromkeys(untried), *NOT_CHECKED)
+    return validation_report(judged_by, results, found.unreadable, unchecked)

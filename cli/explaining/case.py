@@ -4,9 +4,10 @@ The controller's view is made of the controller's functions, so it is the one on
 Missing are facts that only its memory holds: deleted pods, for example pods that succeeded.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final
 
 from cli.cluster.unread import One, Unread, objects
@@ -23,6 +24,7 @@ from controller.facts.component_status import (
 )
 from controller.facts.components import project_component
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
+from controller.facts.nodes import NodeProjection
 from controller.facts.observe import (
     Observation,
     Reads,
@@ -35,6 +37,7 @@ from controller.facts.observe import (
 from controller.facts.own_status import read_status
 from controller.facts.pods import Pod, project_pod
 from controller.facts.unreachable import silent_nodes_in
+from controller.facts.unschedulable import MEMORY, NoNode, RecentNodes, no_node_for
 from controller.fleet.reset_holds import PAUSED
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
@@ -156,6 +159,8 @@ def case_of(seen: AppWrapperObjects) -> Case:
     texts = (snapshot.text_of(each).message for each in (CONDITION_PODS_READY, CONDITION_UNHEALTHY))
     silent = silent_nodes_in("; ".join(texts))
     observed = observe(Reads(blank, seen.now, components, pods, silent=silent)).snapshot
+    unheld = partial(_no_node_for, seen, snapshot)
+    observed = observe(Reads(blank, seen.now, components, pods, no_node_for=unheld)).snapshot
     sees_all = not any(isinstance(each, Unread) for each in (seen.pods, *seen.components))
     found = Case(
         seen=seen,
@@ -171,6 +176,23 @@ def case_of(seen: AppWrapperObjects) -> Case:
     if not (found.sees_all or timed) or found.phase in (Phase.EMPTY, Phase.SUSPENDED):
         return found
     return replace(found, steps=forecast(found.snapshot, found.now, found.config))
+
+
+def _no_node_for(
+    seen: AppWrapperObjects, snapshot: Snapshot, pods: Iterable[Pod], now: datetime
+) -> NoNode:
+    """Return which of the pods no node can hold, if the controller has found one.
+
+    Only the controller knows the nodes of the last 24 hours, and its timer shows what it found.
+    """
+    if snapshot.timers.unschedulable is None:
+        return NoNode()
+    if isinstance(seen.world.nodes, Unread) or not seen.world.nodes:
+        return NoNode(f"no node can hold pod {min(pod.name for pod in pods)}")
+    taints = seen.world.settings.behaviour.autopilot.resource_taints
+    health = {taint.key for each in taints.values() for taint in each}
+    nodes = [NodeProjection().project(each) for each in seen.world.nodes]
+    return no_node_for(pods, RecentNodes(nodes, {}, now - MEMORY, health), now)
 
 
 def _as_reported(snapshot: Snapshot, seen: AppWrapperObjects, *, sees_all: bool) -> Snapshot:

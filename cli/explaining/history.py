@@ -76,7 +76,7 @@ def attempts(case: Case) -> tuple[AttemptReport, ...]:
 
     note(current, **_from_status(case))
     none = AttemptReport(number=0)
-    for event in reversed(_own_events(case)):
+    for event in reversed(own_events(case)):
         reason, message = event.get("reason"), event.get("message") or ""
         if reason in _BEGINS:
             note(current, began=event_time(event))
@@ -114,7 +114,7 @@ def timeline(case: Case) -> tuple[Happened, ...]:
     """Return the creation and the latest changes in the order of time, at most _MOST."""
     entries = [Happened(case.created, "created")]
     # `attempts` reports the root causes.
-    events = [each for each in _own_events(case) if each.get("reason") != Reason.ROOT_CAUSE]
+    events = [each for each in own_events(case) if each.get("reason") != Reason.ROOT_CAUSE]
     entries += [
         Happened(event_time(each), _described(each), each.get("type") == "Warning")
         for each in events
@@ -153,7 +153,7 @@ def _described(event: JsonObject) -> str:
     return f"{reason}: {message}{often}"
 
 
-def _own_events(case: Case) -> list[JsonObject]:
+def own_events(case: Case) -> list[JsonObject]:
     """Return the AppWrapper's events in the order of time, without those of a namesake.
 
     Events of the same second are sorted by name, which contains the recorder's time: only Kueue's

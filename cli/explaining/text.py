@@ -42,6 +42,7 @@ _BAD: Final = frozenset(
         Situation.CANNOT_CREATE,
     }
 )
+_FAILED: Final = (Situation.FAILED, Situation.KEPT_AFTER_FAILURE)
 _MOST_HOLDERS: Final = 5
 _MOST_PODS: Final = 12
 _MOST_LINES: Final = 12  # of an error
@@ -93,8 +94,8 @@ def _sections(report: ExplainReport) -> Iterator[tuple[str, list[RenderableType]
         yield from _queue(report.queue, report.seen_at)
     if report.pods is not None and report.pods.pods:
         yield _pods_title(report.pods), [_pods(report.pods)]
-    if report.root_cause is not None:
-        yield "What failed first", _root_cause(report.root_cause, report.seen_at)
+    if report.root_cause is not None and (found := _root_cause(report.root_cause, report)):
+        yield "What failed first", found
     if report.suspect_nodes is not None:
         yield "Suspect nodes", _suspects(report.suspect_nodes, report.seen_at)
     yield "Its life", [_life(report), *_timeline(report)]
@@ -197,12 +198,17 @@ def _pods(pods: PodsReport) -> Table:
     return table
 
 
-def _root_cause(cause: RootCauseReport, now: datetime) -> list[RenderableType]:
-    at = f", at {clock(cause.at, now)}" if cause.at else ""
+def _root_cause(cause: RootCauseReport, report: ExplainReport) -> list[RenderableType]:
+    """Return the cause, without what the answer has."""
+    at = f", at {clock(cause.at, report.seen_at)}" if cause.at else ""
     lines = [line for line in cause.message.splitlines() if line.strip()]
     more = len(lines) - _MOST_LINES
     shown = lines[-_MOST_LINES:] if cause.source == Source.LOG else lines[:_MOST_LINES]
-    reported = [Text(f"{cause.outline}{at}."), *(Text(each, style="red") for each in shown)]
+    if len(lines) == 1 and lines[0].strip() in report.answer:
+        shown = []
+    reported = [Text(each, style="red") for each in shown]
+    if cause.outline not in report.answer:
+        reported.insert(0, Text(f"{cause.outline}{at}."))
     if more > 0:
         reported.append(Text(f"({more} more lines in status.rootCause.message)", style="dim"))
     if not lines and cause.code:
@@ -240,7 +246,13 @@ def _timeline(report: ExplainReport) -> Iterator[RenderableType]:
     hours = report.gpu_hours
     if hours is not None:
         yield Text(_gpu_hours(hours))
-    attempts = [each for each in report.attempts if each.reason or each.root_cause]
+    # How the last attempt failed is the answer.
+    answered = report.attempt if report.situation in _FAILED else None
+    attempts = [
+        each
+        for each in report.attempts
+        if (each.reason or each.root_cause) and each.number != answered
+    ]
     if attempts:
         table = _grid()
         for each in attempts:

@@ -42,11 +42,17 @@ async def follow(cluster: Cluster, name: str, output: str, terminal: CommandTerm
 
 
 def _printer(output: str, terminal: CommandTerminal) -> Callable[[ExplainReport], None]:
-    """Return a function that prints a report unless it is the same as the previous one."""
+    """Return a function that prints a report unless it is the same as the previous one.
+
+    The first one follows what had happened before.
+    """
     shown: tuple[object, ...] = ()
 
     def show(report: ExplainReport) -> None:
         nonlocal shown
+        for each in report.timeline if output == "text" and not shown else ():
+            at = clock(each.at, report.seen_at)
+            terminal.write(f"{at}  {harmless(each.what)}\n")
         last, shown = shown, (report.situation, report.phase, report.attempt, report.details)
         if shown == last:
             return

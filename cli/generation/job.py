@@ -44,6 +44,7 @@ def appwrapper(values: Values) -> JsonObject:
     queue = {LABEL_QUEUE_NAME: values.queue_name} if values.queue_name else {}
     given = values.given(*FAULT_TOLERANCE)
     fault_tolerance = {ANNOTATION_PREFIX + name: text for name, text in given.items()}
+    recorder = {f"{ANNOTATION_PREFIX}recorder": "true"} if values.recorder else {}
     replica = {"restartPolicy": values.restart_policy, "template": _pod_template(values)}
     replicas = {"Master": {"replicas": 1, **replica}}
     # With a Worker of 0 replicas the Training Operator waits for workers without end.
@@ -59,7 +60,7 @@ def appwrapper(values: Values) -> JsonObject:
         "name": values.job_name,
         "namespace": values.namespace,
         "labels": queue | labels,
-        "annotations": {ANNOTATION_VERSION: GENERATOR_VERSION} | fault_tolerance,
+        "annotations": {ANNOTATION_VERSION: GENERATOR_VERSION} | fault_tolerance | recorder,
     }
     return {
         "apiVersion": API_VERSION,

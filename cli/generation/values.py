@@ -344,6 +344,11 @@ class Values(Keys):
     retryable_exit_codes: ExitCodes | None = optional(
         "The only exit codes after which the job is tried again.", "[42]"
     )
+    recorder: StrictBool = entry(
+        "Whether the controller starts the recorder in the pods, which explains failures.",
+        "true",
+        False,
+    )
     restart_policy: Literal["Never", "Always", "OnFailure"] = entry(
         "Whether a failed container is started again in its pod.", "OnFailure", "Never"
     )

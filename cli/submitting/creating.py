@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from cli.cluster.connection import Cluster
 from cli.cluster.reader import NO_APPWRAPPERS
 from cli.command import CommandError, ExitCode
+from cli.manifests.places import Place
 from cli.submitting.submissions import NewAppWrapper
 from cli.terminal import CommandTerminal
+from cli.validation.components import ComponentFindings, component_findings
+from cli.validation.fields import Corrected, corrected
+from cli.validation.messages import ABOUT_CONTENT, REFUSALS, messages_of
 from cli.validation.report import findings
-from cli.validation.server import REFUSALS, messages_of
 from shared.api.objects import APPWRAPPERS, JsonObject, metadata
 from shared.kube import requests
 from shared.kube.client import AlreadyExists, ApiError, NotFound, Unreachable
@@ -25,9 +28,10 @@ async def create_all(
     is_refused = False
     for each in asked:
         warnings.clear()
-        errors: list[str] = []
+        sound = corrected(each.body)
+        errors, is_judged = list(sound.errors), True
         try:
-            await cluster.client.send(_request(cluster, each, dry_run=True))
+            await cluster.client.send(_request(cluster, each, sound.value, dry_run=True))
         except AlreadyExists as error:
             raise CommandError(
                 f"{each.name} exists already in namespace {_namespace(cluster, each)}: delete it,"
@@ -35,8 +39,23 @@ async def create_all(
                 ExitCode.WANTING,
             ) from error
         except ApiError as error:
-            errors = _refusals(error)
-        for found in findings(errors, dict.fromkeys(warnings), each.body, each.locate):
+            errors += _refusals(error)
+            is_judged = error.status in ABOUT_CONTENT
+        heard = list(dict.fromkeys(warnings))
+        wrapped = ComponentFindings()
+        if is_judged:
+            where = _namespace(cluster, each)
+            wrapped = await component_findings(
+                cluster, sound.value, where, warnings, known=errors, is_new=True
+            )
+        errors += wrapped.errors
+
+        def locate(
+            path: str, asked: NewAppWrapper = each, sound: Corrected = sound
+        ) -> tuple[str, Place | None]:
+            return asked.locate(sound.as_written(path))
+
+        for found in findings(errors, [*heard, *wrapped.warnings], each.body, locate):
             terminal.stderr.write(f"{found}\n")
         is_refused = is_refused or bool(errors)
     return None if is_refused else [await _create(cluster, each) for each in asked]
@@ -44,7 +63,7 @@ async def create_all(
 
 async def _create(cluster: Cluster, asked: NewAppWrapper) -> JsonObject:
     try:
-        return await cluster.client.send(_request(cluster, asked, dry_run=False))
+        return await cluster.client.send(_request(cluster, asked, asked.body, dry_run=False))
     except Unreachable as error:
         raise CommandError(
             f"{error}. {asked.name} may have been created: check it with kubectl get appwrappers"
@@ -52,9 +71,11 @@ async def _create(cluster: Cluster, asked: NewAppWrapper) -> JsonObject:
         ) from error
 
 
-def _request(cluster: Cluster, asked: NewAppWrapper, *, dry_run: bool) -> requests.Request:
+def _request(
+    cluster: Cluster, asked: NewAppWrapper, body: JsonObject, *, dry_run: bool
+) -> requests.Request:
     namespace = _namespace(cluster, asked)
-    return requests.create(APPWRAPPERS, namespace, asked.body, dry_run=dry_run, strict=True)
+    return requests.create(APPWRAPPERS, namespace, body, dry_run=dry_run, strict=True)
 
 
 def _namespace(cluster: Cluster, asked: NewAppWrapper) -> str:

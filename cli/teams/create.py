@@ -11,7 +11,9 @@ from typing import Final
 from cli.checks.gather import read_latches
 from cli.checks.nodes import Latches
 from cli.cluster.connection import Cluster
+from cli.cluster.operator_configuration import OperatorConfiguration
 from cli.cluster.reader import Reader, needed
+from cli.cluster.unread import readable
 from cli.command import CommandError, ExitCode
 from cli.pod_security import POLICY, PodSecurity
 from cli.teams.gather import (
@@ -24,6 +26,7 @@ from cli.teams.gather import (
 )
 from cli.teams.manifests import (
     CLUSTER_ROLES,
+    DEFAULT_ROLE,
     RESOURCES,
     VIEWER_ROLE,
     TeamSettings,
@@ -36,6 +39,7 @@ from cli.teams.plan import (
     ObjectPlan,
     TeamPlan,
     not_covered,
+    not_creatable,
     object_plans,
     over_capacity,
     planned_queues,
@@ -44,7 +48,7 @@ from cli.teams.plan import (
 from cli.teams.quotas import CapacityRow, capacities, capacity_rows, summed
 from cli.teams.security import pod_security_needed, pod_security_warnings
 from shared.api.objects import NODES, POLICIES, POLICY_BINDINGS, JsonObject, is_dns_label
-from shared.config.configuration import Configuration
+from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.kube.client import AlreadyExists, Conflict, Forbidden, PatchType
 from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, quota_entries
 
@@ -70,8 +74,9 @@ async def create_team(
             " and hyphens"
         )
     reader = Reader(cluster.client, only_forbidden=True)
-    config = await configuration(reader, config_file)
-    settings = replace(settings, labels=_labels(config))
+    installed = await configuration(reader, config_file)
+    config = installed.config
+    settings = _configured(settings, installed)
     live = await live_objects(reader, team)
     queues = needed(await all_of_kueue(reader, CLUSTER_QUEUES), "team create")
     found = needed(await all_of_kueue(reader, RESOURCE_FLAVORS), "team create")
@@ -86,7 +91,7 @@ async def create_team(
     raised = [each for each in capacity if each.is_raised]
     refused = () if allows_excess else tuple(over_capacity(raised))
     warnings = [each for each in over_capacity(capacity) if each not in refused]
-    warnings += await _warnings(reader, settings, planned, live)
+    warnings += await _warnings(reader, settings, planned, live, config.appwrapper)
     lacking = await missing_rights(cluster, _rights(objects))
     if lacking and not dry_run:
         raise CommandError(
@@ -102,9 +107,20 @@ async def create_team(
         warnings=tuple(warnings),
         refused=refused,
     )
-    if not plan.refused and not plan.dry_run:
+    if not (plan.refused or dry_run):
         await _apply(cluster, plan)
     return plan
+
+
+def _configured(settings: TeamSettings, installed: OperatorConfiguration) -> TeamSettings:
+    """Add what the installed configuration asks for. Raises CommandError.
+
+    The default role is that of overlay mlbatch, where users may wrap what they may not create.
+    """
+    config = installed.config
+    is_checked = config.appwrapper.user_rbac_admission_check and not installed.problem
+    binds_creators = is_checked and settings.role == DEFAULT_ROLE
+    return replace(settings, labels=_labels(config), binds_creators=binds_creators)
 
 
 def _labels(config: Configuration) -> dict[str, str]:
@@ -178,11 +194,15 @@ async def _warnings(
     settings: TeamSettings,
     planned: Sequence[JsonObject],
     live: Live,
+    config: AppWrapperConfig,
 ) -> list[str]:
     """Return the warnings, which do not depend on whether the plan is applied."""
-    roles = (settings.role, VIEWER_ROLE)
-    missing = [each for each in roles if await reader.one(CLUSTER_ROLES, None, each) is None]
+    named = (settings.role, VIEWER_ROLE)
+    roles = {each: await reader.one(CLUSTER_ROLES, None, each) for each in named}
+    missing = [each for each in named if roles[each] is None]
+    chosen = readable(roles[settings.role]) if settings.role != DEFAULT_ROLE else None
     return [
+        *(not_creatable(chosen, config) if chosen else ()),
         *not_covered(planned[-1], planned),
         *pod_security_warnings(settings, live, planned[-1]),
         *(

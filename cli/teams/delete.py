@@ -53,7 +53,7 @@ async def delete_team(
     `seconds`: the longest wait for the deletion.
     """
     reader = Reader(cluster.client, only_forbidden=True)
-    config = await configuration(reader, config_file, needs_right=True)
+    config = (await configuration(reader, config_file, needs_right=True)).config
     found = removal(await _held(reader, team, config), dry_run=dry_run)
     if not dry_run:
         # Without these rights it would stop half-way, when the namespace and its data are gone.

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from cli.cluster.connection import Cluster
+from cli.cluster.operator_configuration import OperatorConfiguration
 from cli.cluster.reader import Reader, needed
 from cli.cluster.unread import Many
 from cli.command import CommandError
@@ -12,12 +13,12 @@ from cli.teams.manifests import (
     RESOURCES,
     ROLE_BINDINGS,
     binding_name,
+    creators_binding_name,
     queue_name,
     viewer_binding_name,
 )
 from cli.teams.plan import Live
 from shared.api.objects import NAMESPACES, JsonObject, Resource
-from shared.config.configuration import Configuration
 from shared.config.loading import ConfigError, load_config
 from shared.kube.client import Forbidden
 from shared.waits.quota import CLUSTER_QUEUES, LOCAL_QUEUES
@@ -36,7 +37,7 @@ async def all_of_kueue(reader: Reader, resource: Resource) -> Many:
 
 async def configuration(
     reader: Reader, file: str | None, *, needs_right: bool = False
-) -> Configuration:
+) -> OperatorConfiguration:
     """Read the operator's configuration: from the file, else the cluster.
 
     Return the defaults if there is none; if the user may not read it, too, unless `needs_right`.
@@ -45,7 +46,7 @@ async def configuration(
     mistakes = ""
     try:
         if file is not None:
-            return load_config(file).config
+            return OperatorConfiguration(load_config(file).config)
         found = await Reader(reader.client).operator_configuration()
         mistakes = found.mistakes
     except ConfigError as error:
@@ -61,7 +62,7 @@ async def configuration(
                 " (or give it with --config FILE). Ask a cluster admin"
             )
         reader.unread.append(found.unread)
-    return found.config
+    return found
 
 
 async def live_objects(reader: Reader, team: str) -> Live:
@@ -71,6 +72,7 @@ async def live_objects(reader: Reader, team: str) -> Live:
         (CLUSTER_QUEUES, None, queue_name(team)),
         (LOCAL_QUEUES, team, LOCAL_QUEUE),
         (ROLE_BINDINGS, team, binding_name(team)),
+        (ROLE_BINDINGS, team, creators_binding_name(team)),
         (CLUSTER_ROLE_BINDINGS, None, viewer_binding_name(team)),
     )
     found: dict[tuple[str, str], JsonObject] = {}

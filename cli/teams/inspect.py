@@ -28,7 +28,7 @@ async def list_teams(cluster: Cluster, config_file: str | None) -> TeamList:
     """Report every team. Raises CommandError if the user may not list namespaces."""
     reader = Reader(cluster.client, only_forbidden=True)
     queues = await all_of_kueue(reader, CLUSTER_QUEUES)
-    config = await configuration(reader, config_file)
+    config = (await configuration(reader, config_file)).config
     namespaces = needed(await reader.many(NAMESPACES), "team list") or ()
     local_queues = await all_of_kueue(reader, LOCAL_QUEUES)
     bindings = await reader.many(ROLE_BINDINGS)
@@ -56,7 +56,7 @@ async def show_team(cluster: Cluster, team: str, config_file: str | None) -> Tea
     """Report one team from objects that the user may read. Raises CommandError if none exists."""
     reader = Reader(cluster.client, only_forbidden=True)
     queues = await all_of_kueue(reader, CLUSTER_QUEUES)
-    config = await configuration(reader, config_file)
+    config = (await configuration(reader, config_file)).config
     namespace = await reader.one(NAMESPACES, None, team)
     if (
         namespace is None

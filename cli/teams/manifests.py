@@ -18,6 +18,8 @@ DEFAULT_COHORT: Final = "default-cohort"
 DEFAULT_ROLE: Final = "mlbatch-edit"
 # deploy/team/cluster.yaml has both roles. The viewer's role is bound in the whole cluster.
 VIEWER_ROLE: Final = "appwrapper-queue-viewer"
+# Kubernetes' own role, which may create what AppWrappers wrap.
+CREATORS_ROLE: Final = "edit"
 
 ROLE_BINDINGS: Final = Resource(RBAC, "v1", "rolebindings", "RoleBinding")
 CLUSTER_ROLE_BINDINGS: Final = Resource(
@@ -38,6 +40,11 @@ def queue_name(team: str) -> str:
 def binding_name(team: str) -> str:
     """Return the name of the RoleBinding of the team's users."""
     return f"{team}-edit"
+
+
+def creators_binding_name(team: str) -> str:
+    """Return the name of the RoleBinding that lets the team's users wrap what they may create."""
+    return f"{team}-may-create"
 
 
 def viewer_binding_name(team: str) -> str:
@@ -66,6 +73,7 @@ class TeamSettings:
 
     Without `subjects` an existing team keeps its users, and a new team gets the default group.
     `pod_security`: None if the admin chose no level. Then a new team gets baseline.
+    `binds_creators`: the webhook lets users wrap only what they may create, and `role` allows less.
     `change_quota`, `adopt`: the changes of existing objects that the admin allows.
     """
 
@@ -77,6 +85,7 @@ class TeamSettings:
     cohort: str = DEFAULT_COHORT
     role: str = DEFAULT_ROLE
     pod_security: PodSecurity | None = None
+    binds_creators: bool = False
     change_quota: bool = False
     adopt: bool = False
 
@@ -106,6 +115,7 @@ def team_objects(settings: TeamSettings) -> tuple[JsonObject, ...]:
             "roleRef": _role_ref(settings.role),
             "subjects": subjects,
         },
+        *_creators_bindings(settings, subjects),
         {
             "apiVersion": f"{RBAC}/v1",
             "kind": "ClusterRoleBinding",
@@ -114,6 +124,21 @@ def team_objects(settings: TeamSettings) -> tuple[JsonObject, ...]:
             "subjects": subjects,
         },
     )
+
+
+def _creators_bindings(settings: TeamSettings, subjects: list[JsonObject]) -> list[JsonObject]:
+    if not settings.binds_creators:
+        return []
+    team = settings.name
+    return [
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": {"name": creators_binding_name(team), "namespace": team},
+            "roleRef": _role_ref(CREATORS_ROLE),
+            "subjects": subjects,
+        }
+    ]
 
 
 def resource_group(flavor: str, quotas: Iterable[tuple[str, JsonValue]]) -> JsonObject:

@@ -13,6 +13,7 @@ from typing import Final
 
 from cli.pod_security import ENFORCE, OWN_LEVEL, labels_for
 from cli.teams.manifests import (
+    CREATORS_ROLE,
     TeamSettings,
     queue_name,
     quota_value,
@@ -21,12 +22,14 @@ from cli.teams.manifests import (
 )
 from cli.teams.quotas import CapacityRow
 from shared.api.amounts import amount_text, read_amount
-from shared.api.objects import JsonObject, JsonValue, is_being_deleted, labels
+from shared.api.objects import JsonObject, JsonValue, Resource, is_being_deleted, labels
 from shared.config.configuration import AppWrapperConfig
+from shared.kinds.table import KINDS
 from shared.waits.quota import cohort_of, quota_entries
 
 KindAndName = tuple[str, str]  # Kind and name, unique within a team
 Live = Mapping[KindAndName, JsonObject]
+_BUILT_IN: Final = ("", "apps", "batch")
 
 
 class Action(StrEnum):
@@ -90,9 +93,10 @@ def object_plans(settings: TeamSettings, live: Live) -> tuple[ObjectPlan, ...]:
     plans: list[ObjectPlan] = []
     for wanted in team_objects(settings):
         kind = wanted["kind"]
-        if kind == "ClusterRoleBinding":
-            # All users of the team may see its quota, also users whom an admin added by hand.
-            users = next(each.manifest["subjects"] for each in plans if each.kind == "RoleBinding")
+        first = next((each for each in plans if each.kind == "RoleBinding"), None)
+        if first is not None:
+            # Its users have the other rights of the team too, also whom an admin added by hand.
+            users = first.manifest["subjects"]
             settings = replace(settings, subjects=tuple(users))
             wanted["subjects"] = users
         found = live.get((kind, wanted["metadata"]["name"]))
@@ -143,6 +147,33 @@ def over_capacity(rows: Sequence[CapacityRow]) -> Iterator[str]:
                 f" {amount_text(row.quotas_after, row.resource)}, and pods can have"
                 f" {amount_text(row.schedulable, row.resource)}"
             )
+
+
+def not_creatable(role: JsonObject, config: AppWrapperConfig) -> Iterator[str]:
+    """Describe the Kinds with pods, of those in every cluster, that a role lets no user wrap."""
+    if not config.user_rbac_admission_check:
+        return
+    kinds = [
+        each.resource.kind
+        for each in KINDS
+        if each.pod_sets is not None
+        and each.resource.group in _BUILT_IN
+        and each.resource.gvk.group_kind in config.allowed_kinds.wrapped
+        and not any(_lets_create(rule, each.resource) for rule in role.get("rules") or ())
+    ]
+    if kinds:
+        yield (
+            f"ClusterRole {role['metadata']['name']} lets no user create {', '.join(kinds)}. The"
+            " webhook (userRBACAdmissionCheck) refuses AppWrappers with what their user may not"
+            f" create: bind a role that allows it, such as {CREATORS_ROLE}, in the team's namespace"
+        )
+
+
+def _lets_create(rule: JsonObject, resource: Resource) -> bool:
+    wanted = (("apiGroups", resource.group), ("resources", resource.plural), ("verbs", "create"))
+    return not rule.get("resourceNames") and all(
+        {"*", value} & set(rule.get(key) or ()) for key, value in wanted
+    )
 
 
 def not_covered(queue: JsonObject, others: Sequence[JsonObject]) -> Iterator[str]:

@@ -8,6 +8,7 @@ from typing import Final
 from cli.command import CommandError
 from cli.manifests.manifest import Manifest
 from cli.shipped.data import FOLDER, OVERLAYS, pod_schema
+from cli.validation.fields import corrected
 from cli.validation.report import Validated, ValidatedObject, Validity, validated_as
 from shared.api.names import ANNOTATION_SUBMITTED_BY, LABEL_USER, LABEL_USERID
 from shared.api.objects import JsonObject, annotation, label, metadata
@@ -47,9 +48,18 @@ def configuration(config: str) -> AppWrapperConfig:
     """Return the configuration of an overlay or a file. Raises CommandError."""
     file = str(FOLDER / f"{config}.yaml") if config in OVERLAYS else config
     try:
-        return load_config(file).config.appwrapper
+        found = load_config(file).config.appwrapper
     except ConfigError as error:
         raise CommandError(str(error)) from error
+    return _with_recorder(found) if config in OVERLAYS else found
+
+
+def _with_recorder(config: AppWrapperConfig) -> AppWrapperConfig:
+    """Assume that the cluster's admin named an image of the recorder, which no overlay does."""
+    tolerance = config.fault_tolerance
+    errors = tolerance.error_aggregation.model_copy(update={"recorder_image": "assumed"})
+    tolerance = tolerance.model_copy(update={"error_aggregation": errors})
+    return config.model_copy(update={"fault_tolerance": tolerance})
 
 
 def rules(config: str) -> str:
@@ -71,7 +81,7 @@ def not_checked(*, team_namespace: bool) -> tuple[str, ...]:
         f"whether the namespace is a team's: {assumed}",
         "whether AppWrappers without a namespace are created in the one that their components name",
         "whether you may create what AppWrappers wrap, and are the user that they name",
-        "whether LocalQueues and priority classes exist",
+        "whether LocalQueues and priority classes exist, and an image of the recorder",
         "what the API server requires of each Kind: its fields, their values, names",
     )
 
@@ -99,15 +109,18 @@ def validated(
     """
     if wrong := list(_malformed(manifest, namespace)):
         return validated_as(manifest, wrong)
-    kind = manifest.group_kind
+    kind, sound = manifest.group_kind, corrected(manifest.value)
+    if sound.errors and (kind in _CLUSTER_SCOPED or not is_asked_about(kind)):
+        return validated_as(manifest, sound.errors)
     if kind in _CLUSTER_SCOPED or not is_asked_about(kind):
         why = "the API server does not call the webhook for this Kind"
         return ValidatedObject.of(manifest, Validity.NOT_JUDGED, why), []
     own = metadata(manifest.value).get("namespace")
     if not isinstance(own, str) or not own:
         own = namespace or next(_namespaces_inside(manifest), "")
-    found = judgement(manifest.value, own, config, team_namespace=team_namespace)
-    return validated_as(manifest, found.denied.reasons if found.denied else (), found.warnings)
+    found = judgement(sound.value, own, config, team_namespace=team_namespace)
+    errors = (*sound.errors, *(found.denied.reasons if found.denied else ()))
+    return validated_as(manifest, errors, found.warnings, written=sound.as_written)
 
 
 @cache

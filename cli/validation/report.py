@@ -1,15 +1,17 @@
 """The report of `appwrapper validate`: findings with places, and the result by object. Pure."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
 from cli.command import ExitCode
 from cli.manifests.manifest import Manifest
 from cli.manifests.places import Place, way_in
 from cli.manifests.reading import Unreadable
 from shared.api.objects import JsonObject, annotations
+from shared.kinds.kind import ROOT
 
 
 class FindingLevel(StrEnum):
@@ -40,6 +42,9 @@ class ManifestFinding:
         return f"{where}: {self.severity}: {self.message}"
 
 
+_DEEPER: Final = re.compile(rf"(?<![\w.]){ROOT}\.[-\w.\[\]/]*[\w\]]")
+_QUOTED: Final = re.compile(r': (?:Unsupported|Invalid) value: "(?P<key>[^"]+)"')
+
 # Maps a field path of an object to the file or option, and to the place in the file.
 Locate = Callable[[str], tuple[str, Place | None]]
 
@@ -50,11 +55,24 @@ def findings(
     """Return all findings, errors first. A message may begin with a field path."""
     levels = ((FindingLevel.ERROR, errors), (FindingLevel.WARNING, warnings))
     return [
-        _finding(*locate(path or ""), message, path, level)
+        _finding(*locate(_pointed_at(path or "", message)), message, path, level)
         for level, messages in levels
         for message in messages
         for path in [_path_of(message, target)]
     ]
+
+
+def _pointed_at(path: str, message: str) -> str:
+    """Return the path to the wrong value, which may be deeper than the message's own path.
+
+    Some messages name the rest of the path (`spec.components[0].template: …: template.spec.x must
+    be an integer`) or the key (`…replicas: Unsupported value: "master"`) after it.
+    """
+    rest = message.removeprefix(path)
+    if deeper := _DEEPER.search(rest):
+        return f"{path.removesuffix(ROOT)}{deeper[0]}" if path.endswith(ROOT) else path
+    key = _QUOTED.match(rest)
+    return f"{path}.{key['key']}" if path and key else path
 
 
 def _finding(
@@ -114,11 +132,15 @@ def validated_as(
     errors: Sequence[str],
     warnings: Iterable[str] = (),
     note: str | None = None,
+    written: Callable[[str], str] = str,
 ) -> Validated:
-    """Return the result for an object: it is refused if there are errors."""
+    """Return the result for an object: it is refused if there are errors.
+
+    `written` returns the path as the user wrote it, where it differs from the messages'.
+    """
 
     def locate(path: str) -> tuple[str, Place]:
-        return manifest.source, manifest.place(way_in(manifest.value, path))
+        return manifest.source, manifest.place(way_in(manifest.value, written(path)))
 
     outcome = Validity.REFUSED if errors else Validity.VALID
     found = findings(errors, warnings, manifest.value, locate)

@@ -1,47 +1,59 @@
 """Validate manifests by the API server's dry run, under the user's own identity."""
 
-import re
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from cli.cluster.connection import Cluster
 from cli.manifests.manifest import Manifest
+from cli.validation.components import component_findings
+from cli.validation.fields import corrected
+from cli.validation.messages import ABOUT_CONTENT, REFUSALS, messages_of
 from cli.validation.report import Validated, validated_as
-from shared.api.objects import GroupVersionKind, JsonObject, Resource, metadata
+from shared.api.objects import APPWRAPPERS, GroupVersionKind, JsonObject, Resource, metadata
 from shared.kube import requests
 from shared.kube.client import AlreadyExists, ApiError, Conflict
 from shared.kube.discovery import UnknownKind
 
 NOT_CHECKED: Final = (
-    "pods: the API server validates them in full when they are created",
     "whether Kueue will ever have the quota: `appwrapper explain` shows it once the workload waits",
 )
-# Statuses that reject the object. With any other (401, 429, 5xx) the server gave no result.
-REFUSALS: Final = (400, 403, 404, 405, 409, 413, 422)
+_APPWRAPPER: Final = APPWRAPPERS.gvk.group_kind
+_CREATED: Final = "it would be created"
 # An object that runs may change between a read and its replacement.
 _TRIES: Final = 5
-# The API server's message about a field that its strict decoder rejects.
-_UNKNOWN_FIELD: Final = re.compile(r'(?:unknown|duplicate) field "(?P<path>[^"]+)"')
 
 
 async def validated_by_server(
-    cluster: Cluster, manifest: Manifest, warnings: list[str]
+    cluster: Cluster, manifest: Manifest, warnings: list[str], untried: list[str]
 ) -> Validated:
-    """Validate one object. `warnings`: the list to which `cluster` adds the server's warnings.
+    """Validate one object, and what it wraps. Raises KubeError if the server gave no result.
 
-    Raises KubeError if the server gave no result.
+    `warnings`: the list to which `cluster` adds the server's warnings. `untried` receives a line
+    for components that the server could not validate.
     """
     warnings.clear()
-    note, errors = None, list[str]()
+    sound = corrected(manifest.value)
+    note, errors, is_judged = None, list(sound.errors), manifest.group_kind == _APPWRAPPER
     try:
-        note = await _dry_run(cluster, manifest, warnings)
+        note = await _dry_run(cluster, replace(manifest, value=sound.value), warnings)
     except UnknownKind as error:
-        errors = [str(error)]
+        errors.append(str(error))
+        is_judged = False
     except ApiError as error:
         if error.status not in REFUSALS:
             raise
-        errors = list(messages_of(error))
-    return validated_as(manifest, errors, list(dict.fromkeys(warnings)), note)
+        errors += messages_of(error)
+        is_judged = is_judged and error.status in ABOUT_CONTENT
+    heard = list(dict.fromkeys(warnings))
+    if is_judged:
+        where, is_new = _namespace(cluster, sound.value), bool(note and _CREATED in note)
+        found = await component_findings(
+            cluster, sound.value, where, warnings, known=errors, is_new=is_new
+        )
+        errors += found.errors
+        heard += found.warnings
+        untried += found.not_checked()
+    return validated_as(manifest, errors, heard, note, written=sound.as_written)
 
 
 async def _dry_run(cluster: Cluster, manifest: Manifest, warnings: list[str]) -> str:
@@ -51,7 +63,7 @@ async def _dry_run(cluster: Cluster, manifest: Manifest, warnings: list[str]) ->
     resource = await cluster.discovery.resource_for(gvk)
     namespace = None
     if resource.namespaced:
-        namespace = metadata(body).get("namespace") or cluster.namespace
+        namespace = _namespace(cluster, body)
     where = f" in {namespace}" if namespace else ""
     create = requests.create(resource, namespace, body, dry_run=True, strict=True)
     try:
@@ -59,7 +71,11 @@ async def _dry_run(cluster: Cluster, manifest: Manifest, warnings: list[str]) ->
     except AlreadyExists:
         await _replace(cluster, resource, namespace, body, warnings)
         return f"it would replace the one{where}" if namespace else "it would replace"
-    return f"it would be created{where}"
+    return f"{_CREATED}{where}"
+
+
+def _namespace(cluster: Cluster, body: JsonObject) -> str:
+    return str(metadata(body).get("namespace") or cluster.namespace)
 
 
 async def _replace(
@@ -86,15 +102,3 @@ async def _replace(
                 raise
         else:
             return
-
-
-def messages_of(error: ApiError) -> Iterator[str]:
-    """Yield one error a field if the server names fields, else the whole message."""
-    if error.causes:
-        yield from map(str, error.causes)
-        return
-    message = error.whole_message or str(error)
-    if found := _UNKNOWN_FIELD.search(message):
-        yield f"{found['path']}: {message}"
-    else:
-        yield message

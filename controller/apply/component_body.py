@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import orjson
 
+from controller.facts.observe import is_helper
 from controller.facts.recorder_environment import Recording, prepare_recording
+from controller.facts.recorder_injection import inject_recorder
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import GroupVersionKind, JsonObject
 from shared.injection.avoided_hosts import AvoidedHosts, keep_off
@@ -27,9 +29,11 @@ class Additions:
     recording: Recording
     longest_grace: timedelta
 
-    def put_into(self, pod_template: JsonObject, path: str) -> None:
-        """Change `pod_template` in place. Raises InjectionConflict."""
+    def put_into(self, pod_template: JsonObject, path: str, *, is_helper: bool = False) -> None:
+        """Change `pod_template` in place; a helper needs no recorder. Raises InjectionConflict."""
         keep_off(pod_template, self.avoided, path)
+        if self.recording.image and not is_helper:
+            inject_recorder(pod_template, self.recording.image, path)
         prepare_recording(pod_template, self.recording, path)
 
 
@@ -55,7 +59,8 @@ def component_body(
             raise PodSetError(f"podSets[{number}].replicas is {pod_set.replicas}")
     body = component_to_create(component, pod_sets, name, identity, defaults)
     for pod_set in pod_sets:
-        additions.put_into(template_at(body, pod_set.path), pod_set.path)
+        template = template_at(body, pod_set.path)
+        additions.put_into(template, pod_set.path, is_helper=is_helper(component))
     for pod_template in _pod_templates(body, pod_sets):
         cap_grace_periods(pod_template, additions.longest_grace)
     return body

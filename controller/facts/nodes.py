@@ -30,6 +30,7 @@ ANNOTATION_LATCH_CLEARED: Final = "workload.codeflare.dev/latch-cleared"
 KEEPS_OFF = frozenset({"NoSchedule", "NoExecute"})
 
 NodeTaint = tuple[str, str, str]  # key, value and effect of a taint of the node itself
+Offer = tuple[tuple[str, Decimal], ...]  # amounts by resource, sorted by name
 CORDON: Final[NodeTaint] = ("node.kubernetes.io/unschedulable", "", "NoSchedule")
 
 
@@ -40,8 +41,9 @@ class Node:
     `taints` keep off pods without a toleration; cordons and out-of-reach taints have own fields.
     `allocatable` and `resources` list only resources of interest: the amounts that pods may have
     now, and all names. A resource whose devices have all failed remains in `resources`.
-    `capacity` lists all resources. `latch_cleared`: the text of an admin's annotation, or empty.
-    `silent_since`: since when its condition Ready is Unknown; None while the node answers.
+    `capacity` lists all resources, and `offers` all that pods may have. `latch_cleared`: the text
+    of an admin's annotation, or empty. `silent_since`: since when its condition Ready is Unknown;
+    None while the node answers.
     """
 
     name: str
@@ -53,7 +55,8 @@ class Node:
     resources: frozenset[str]
     latch_cleared: str = ""
     taints: tuple[NodeTaint, ...] = ()
-    capacity: tuple[tuple[str, Decimal], ...] = ()
+    capacity: Offer = ()
+    offers: Offer = ()
     silent_since: datetime | None = None
 
 
@@ -72,7 +75,7 @@ class NodeProjection:
         spec = item.get("spec") or {}
         status = item.get("status") or {}
         labels = metadata.get("labels") or {}
-        allocatable = self._amounts(status.get("allocatable"))
+        allocatable = self._amounts(given := status.get("allocatable"))
         written = status.get("capacity")
         capacity = _amounts(written, sorted(written or ()))
         resources = self._amounts(written)
@@ -88,8 +91,9 @@ class NodeProjection:
             resources=frozenset(allocatable) | frozenset(resources),
             latch_cleared=(metadata.get("annotations") or {}).get(ANNOTATION_LATCH_CLEARED, ""),
             taints=tuple(_own_taints(taints)),
-            capacity=tuple(capacity.items()),
             silent_since=silent_since(status),
+            capacity=_shared(tuple(capacity.items())),
+            offers=_shared(tuple(_amounts(given, sorted(given or ())).items())),
         )
 
     def _amounts(self, written: JsonValue) -> dict[str, Decimal]:
@@ -137,6 +141,11 @@ def tolerates(toleration: JsonObject, taint: NodeTaint) -> bool:
 @lru_cache(maxsize=1 << 16)
 def _pair(key: str, value: str) -> tuple[str, str]:
     return key, value
+
+
+@lru_cache(maxsize=1 << 10)
+def _shared(amounts: Offer) -> Offer:
+    return amounts
 
 
 @lru_cache(maxsize=1 << 12)

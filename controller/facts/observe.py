@@ -1,6 +1,5 @@
 """Combine an AppWrapper, its components and its pods into one observation. Pure."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -14,14 +13,13 @@ from controller.facts.deployed import DeployedObject, deployed_component, deploy
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.failed_pods import evidence, on_bad_nodes
+from controller.facts.gone_successes import with_successes
 from controller.facts.kept_components import is_kept_at
 from controller.facts.pod_counts import (
     Membership,
+    awaited,
     count_pods,
     deleted_with_pods,
-    newest_by_index,
-    newest_owners,
-    rank,
     stragglers,
 )
 from controller.facts.pod_names import too_large
@@ -35,6 +33,7 @@ from controller.facts.unreachable import (
     find_cut_off,
     find_unreachable,
 )
+from controller.facts.unschedulable import NoNode, NoNodeFor
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.root_cause import RootCause
@@ -101,6 +100,7 @@ def locate_from(
         presence=presence,
         expected_pods=pods_in(recorded),
         reports=kind.ends is True,
+        endless=kind.ends is False,
         has_surviving_children=kind.has_surviving_children,
         helper=any(map(is_helper, appwrapper.components[index : index + 1])),
         keep=is_kept_at(appwrapper, index),
@@ -167,8 +167,8 @@ class Reads:
     `kept_may_stay`: the proof of deletion ignores kept components.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
-    `silent`: since when nodes do not answer.
-    `largest`: returns the most of each resource that one node has.
+    `silent`: since when nodes do not answer. `largest`: returns the most of each resource that one
+    node has. `no_node_for`: returns which pods no node can hold.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
     gone although a cache may still show them. `collected`: UIDs of components whose pods the
     garbage collector deletes.
@@ -182,6 +182,7 @@ class Reads:
     flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
     silent: SilentNodes = field(default_factory=lambda: EVERY_NODE_ANSWERS)
     largest: Callable[[], Mapping[str, Decimal]] = dict
+    no_node_for: NoNodeFor = lambda pods, now: NoNode()
     kept_may_stay: bool = False
     successes: tuple[Pod, ...] = ()
     failures: tuple[Pod, ...] = ()
@@ -232,53 +233,6 @@ def membership_of(appwrapper: AppWrapper, components: Sequence[Component]) -> Me
     )
 
 
-# Pods that ended well and are gone: PodGC, a drain or a node's removal deletes their objects.
-
-
-def with_successes(pods: Sequence[Pod], seen: Iterable[Pod], membership: Membership) -> list[Pod]:
-    """Return `pods`, and the pods of `seen` that are gone without a replacement.
-
-    `seen`: pods of this attempt that ended well before any deletion. If such a pod still exists, it
-    counts as it was seen, even if it is being deleted now.
-    """
-    by_uid = {pod.uid: pod for pod in seen}
-    there = [by_uid.pop(pod.uid, pod) for pod in pods]
-    if not by_uid:
-        return there
-    known = [*there, *by_uid.values()]
-    newest, owners = newest_by_index(known), newest_owners(known)
-    gone = [
-        pod
-        for pod in by_uid.values()
-        if (not pod.index or newest[pod.owner_uid, pod.index] == rank(pod))
-        and owners[pod.owner_kind, pod.owner_name] == pod.owner_uid
-    ]
-    return [*there, *_in_free_places(gone, there, membership)]
-
-
-def _in_free_places(
-    gone: Iterable[Pod], there: Iterable[Pod], membership: Membership
-) -> Iterable[Pod]:
-    """Yield as many pods as their component lacks, the newest first.
-
-    KubeRay replaces a worker that ended, and only the number of its pods shows that.
-    """
-    free: Counter[int | None] = Counter()
-    for index, each in enumerate(membership.components):
-        free[index] = each.expected_pods
-    free[None] = free.total()
-    free.subtract(
-        membership.index_of(pod)
-        for pod in there
-        if pod.phase == "Succeeded" or (pod.phase != "Failed" and not pod.deleting)
-    )
-    for pod in sorted(gone, key=rank, reverse=True):
-        place = membership.index_of(pod)
-        if free[place] > 0:
-            free[place] -= 1
-            yield pod
-
-
 def _evacuation(reads: Reads, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
     if not reads.nodes:  # usual: no node has tags, and the search reads every pod in every pass
         return None
@@ -315,10 +269,11 @@ def observe(reads: Reads) -> Observation:
     cause = _root_cause(reads, counted, membership)
     counts = count_pods(counted, membership, config, reads.now, reads.silent)
     deployed_pods = tuple(deployed_pod(pod) for pod in own)
+    no_node = _no_node(counts, current, reads, membership)
     snapshot = replace(
         snapshot,
         components=membership.components,
-        pods=_with_too_large(counts, own, reads),
+        pods=replace(_with_too_large(counts, own, reads), no_node=no_node.text),
         root_cause=None if config.error_aggregation == OFF else cause,
         suspect=suspect_of(cause) if config.remember_suspects else None,
         labelled_pods=len(own),
@@ -336,7 +291,7 @@ def observe(reads: Reads) -> Observation:
         blockers=(),
         forced_off=(),
     )
-    looks: list[timedelta] = []
+    looks = [] if no_node.look_again is None else [no_node.look_again]
     if _may_be_missed(snapshot):
         looks.append(LOOK_AT_UNWATCHED)
     if unexpected.due:
@@ -361,6 +316,17 @@ def _with_too_large(counts: PodCounts, own: Iterable[Pod], reads: Reads) -> PodC
         return counts
     labelled = [pod for pod in own if pod.appwrapper_uid]
     return replace(counts, too_large=too_large(labelled, reads.largest()))
+
+
+def _no_node(
+    counts: PodCounts, current: Iterable[Pod], reads: Reads, membership: Membership
+) -> NoNode:
+    """Return which pod no node can hold, if the AppWrapper then fails."""
+    asked = reads.config.fail_unschedulable and reads.snapshot.phase is Phase.RUNNING
+    if not counts.rejected or not asked:
+        return NoNode()
+    waiting = [pod for pod in awaited(current, membership) if pod.unscheduled and not pod.deleting]
+    return reads.no_node_for(waiting, reads.now) if waiting else NoNode()
 
 
 def _may_be_missed(snapshot: Snapshot) -> bool:

@@ -204,10 +204,10 @@ def count_pods(
     silent: Collection[str] = (),
 ) -> PodCounts:
     """Count the pods. `pods`: those of the current attempt. `silent`: nodes that do not answer."""
-    awaited = _awaited(pods, membership)
-    ended_well = [pod for pod in awaited if pod.phase == "Succeeded"]
-    failed = list(unreplaced_failures(awaited, membership))
-    on_the_way = [pod for pod in awaited if _is_under_way(pod)]
+    waited_for = awaited(pods, membership)
+    ended_well = [pod for pod in waited_for if pod.phase == "Succeeded"]
+    failed = list(unreplaced_failures(waited_for, membership))
+    on_the_way = [pod for pod in waited_for if _is_under_way(pod)]
     staying = [pod for pod in on_the_way if not pod.deleting]
     unstable = _times_to_stability(staying, config, now)
     down = {*unstable, *(pod.uid for pod in staying if pod.node in silent)}
@@ -232,7 +232,7 @@ def count_pods(
         stragglers=len(left),
         newest_straggler=_newest_that_was_made(left, membership),
         loose_succeeded=_loose_successes(ended_well, membership),
-        terminal=_terminal(_judged(awaited, failed, membership), config),
+        terminal=_terminal(_judged(waited_for, failed, membership), config),
         unstable=len(unstable),
         stable_in=min((left for left in unstable.values() if left is not None), default=None),
     )
@@ -270,7 +270,8 @@ def deleted_with_pods(pods: Iterable[Pod], membership: Membership) -> frozenset[
     )
 
 
-def _awaited(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
+def awaited(pods: Iterable[Pod], membership: Membership) -> list[Pod]:
+    """Return the pods whose components are awaited."""
     return [pod for pod in pods if _is_awaited(membership.component_of(pod))]
 
 
@@ -334,13 +335,13 @@ def judged_failures(pods: Sequence[Pod], membership: Membership) -> list[Pod]:
     """Return the failed pods that count against the attempt. `pods`: those of this attempt."""
     if not any(pod.phase == "Failed" for pod in pods):
         return []  # as on nearly every pass
-    awaited = _awaited(pods, membership)
-    return list(_judged(awaited, unreplaced_failures(awaited, membership), membership))
+    waited_for = awaited(pods, membership)
+    return list(_judged(waited_for, unreplaced_failures(waited_for, membership), membership))
 
 
 def unhealed_failures(pods: Sequence[Pod], membership: Membership) -> Iterable[Pod]:
     """Return the failed pods of awaited components without a replacement."""
-    return unreplaced_failures(_awaited(pods, membership), membership)
+    return unreplaced_failures(awaited(pods, membership), membership)
 
 
 def _newest_that_was_made(pods: Iterable[Pod], membership: Membership) -> datetime | None:

@@ -21,7 +21,7 @@ from controller.facts.container_ends import (
     failed_at,
 )
 from controller.facts.pod_reasons import TELLS_NOTHING
-from controller.facts.scheduling import ignored_by_scheduler, scheduler_message
+from controller.facts.scheduling import ignored_by_scheduler, placement, scheduler_message
 from shared.api.conditions import condition
 from shared.api.names import LABEL_APPWRAPPER, LABEL_ATTEMPT, LABEL_COMPONENT, LABEL_UID
 from shared.api.objects import JsonObject, Owner, controller_of
@@ -218,7 +218,9 @@ class Pod:
     cause: str = ""  # Kubernetes' reason: why it failed, does not start or is deleted
     unscheduled: str = ""  # why the scheduler finds no node: `scheduler_message`
     ignored_by_scheduler: str = ""  # why no scheduler has reported on it
-    requests: tuple[tuple[str, Decimal], ...] = ()  # only while the scheduler finds no node
+    # Only while the scheduler finds no node: what it must have (facts/unschedulable.py).
+    requests: tuple[tuple[str, Decimal], ...] = ()
+    placement: str = ""
     # RFC 3339; empty unless deleted. When its termination grace period ends, and when the deletion
     # was requested.
     deletion_deadline: str = ""
@@ -268,6 +270,7 @@ def project_pod(item: JsonObject) -> Pod:
         if phase == "Pending"
         else "",
         requests=tuple(all_requested(spec).items()) if rejected else (),
+        placement=intern(placement(spec)) if rejected else "",
         deletion_deadline=intern(metadata.get("deletionTimestamp") or ""),
         deletion_requested_at=intern(format_time(at))
         if (at := deletion_requested(metadata))
@@ -304,6 +307,7 @@ def is_only_placed(old: Pod | None, new: Pod | None) -> bool:
         ignored_by_scheduler=new.ignored_by_scheduler,
         unscheduled=new.unscheduled,
         requests=new.requests,
+        placement=new.placement,
     )
     return placed == new
 

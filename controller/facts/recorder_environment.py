@@ -32,13 +32,15 @@ _OF_THE_POD: Final = {
 class Recording:
     """The settings for the pods of one attempt. An empty `strategy`: no environment.
 
-    `uri`: the folder of the attempt's error records; empty without a store. `log_tail`: if a failed
+    `uri`: the folder of the attempt's error records; empty without a store. `image`: the image of
+    the recorder that the controller starts; empty: it starts none. `log_tail`: if a failed
     container wrote no termination message, the kubelet uses the end of its log.
     """
 
     strategy: str = ""
     attempt: int = 0
     uri: str = ""
+    image: str = ""
     log_tail: bool = True
 
 
@@ -53,6 +55,7 @@ def recording_of(
         strategy=effective.error_aggregation,
         attempt=appwrapper.attempt,
         uri=records_uri(store, appwrapper, appwrapper.attempt) if store else "",
+        image=operator.recorder_image if effective.recorder else "",
         log_tail=operator.log_tail,
     )
 

@@ -1,5 +1,6 @@
 """Read why the scheduler finds no node for a pod, or why no scheduler has reported on it."""
 
+import json
 import re
 from typing import Final
 
@@ -43,3 +44,19 @@ def ignored_by_scheduler(spec: JsonObject, status: JsonObject) -> str:
         return ""
     name = spec.get("schedulerName") or "default-scheduler"
     return f"scheduler {name} has not reported on it"
+
+
+def placement(spec: JsonObject) -> str:
+    """Return what a pod requires of nodes beside resources, as JSON; empty if nothing.
+
+    Equal pods have equal texts.
+    """
+    affinity = (spec.get("affinity") or {}).get("nodeAffinity") or {}
+    required = affinity.get("requiredDuringSchedulingIgnoredDuringExecution") or {}
+    found = {
+        "selector": spec.get("nodeSelector"),
+        "terms": required.get("nodeSelectorTerms"),
+        "tolerations": spec.get("tolerations"),
+    }
+    found = {key: value for key, value in found.items() if value}
+    return json.dumps(found, sort_keys=True, separators=(",", ":")) if found else ""

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
+from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -13,6 +14,7 @@ from controller.facts.evacuation import Key, users
 from controller.facts.nodes import UNREACHABLE, Node, NodeProjection, WithheldBy
 from controller.facts.pods import Pod
 from controller.facts.suspects import suspects_of
+from controller.facts.unschedulable import NoNode, no_node_for
 from controller.fleet.breaker_keeper import BreakerKeeper
 from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
@@ -25,7 +27,7 @@ from controller.slack.reports import show_slack_quota
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import is_label_value
 from shared.config.configuration import AppWrapperConfig, Configuration
-from shared.injection.avoided_hosts import LABEL_HOSTNAME, AvoidedHosts
+from shared.injection.avoided_hosts import AvoidedHosts
 from shared.kube.client import KubeClient
 from shared.kube.events import EventRecorder
 from shared.kube.informer import Informer
@@ -101,10 +103,9 @@ CHECK_SECONDS: Final = 5.0
 def node_projection(section: AppWrapperConfig) -> NodeProjection:
     """Return what the nodes' cache keeps of each node."""
     taints = section.autopilot.resource_taints
-    # With a slack queue, all labels and resources: ResourceFlavors may name any of them.
-    slack = section.slack_queue.name
-    keys = {LABEL_HOSTNAME, *(taint.key for each in taints.values() for taint in each)}
-    return NodeProjection(None if slack else keys, None if slack else taints)
+    # All labels: pods may select nodes by any of them. With a slack queue also all resources:
+    # ResourceFlavors may name any of them.
+    return NodeProjection(None, None if section.slack_queue.name else taints)
 
 
 class Fleet:
@@ -212,6 +213,12 @@ class Fleet:
         latched = self.nodes.avoided_hosts() if self._injects else {}
         return AvoidedHosts(by_resource=latched, unwanted=self._suspect_hosts(appwrapper))
 
+    def no_node_for(self, pods: Iterable[Pod], now: datetime) -> NoNode:
+        """Return which of the pods no node can hold, if that is known."""
+        if self._informer.failing:  # a larger node may have come
+            return NoNode(look_again=timedelta(seconds=CHECK_SECONDS))
+        return no_node_for(pods, self.nodes.recent(), now)
+
     def _suspect_hosts(self, appwrapper: AppWrapper) -> tuple[str, ...]:
         """Return the host names of its suspect nodes. An unknown node's name serves as its own."""
         if self._config.appwrapper.suspect_nodes == "Off":
@@ -225,6 +232,7 @@ class Fleet:
 
     async def _nodes_known(self) -> None:
         await self._informer.wait_synced()
+        self.nodes.known_since = self._clock.now()
         for resource, taint, found in self.nodes.matches():
             logger.info(
                 "resourceTaints: %s: %s=%s (%s) is on %d of %d nodes",

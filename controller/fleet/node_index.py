@@ -21,6 +21,7 @@ from controller.facts.latched_nodes import (
 from controller.facts.nodes import (
     UNREACHABLE,
     Node,
+    Offer,
     ResourceTaints,
     Tag,
     Tags,
@@ -32,6 +33,7 @@ from controller.facts.nodes import (
     unschedulable,
     unschedulable_by_reason,
 )
+from controller.facts.unschedulable import MEMORY, RecentNodes, covers, has_worsened
 from shared.config.fault_tolerance import NodeHealth, Taint
 from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
@@ -77,6 +79,10 @@ class NodeIndex:
         self._doubts: dict[str, tuple[_Interval, ...]] = {}
         self._populations: Counter[str] = Counter()
         self._largest: Mapping[str, Decimal] | None = None
+        # The offers of nodes before they got worse, with the time: few, as most nodes are alike.
+        self._lost: dict[Offer, datetime] = {}
+        # When all nodes were first listed.
+        self.known_since: datetime | None = None
         self.revision = 0  # increases with every change of a tag
 
     @property
@@ -94,6 +100,11 @@ class NodeIndex:
             self._largest = MappingProxyType(found)
         return self._largest
 
+    def recent(self) -> RecentNodes:
+        """Return the nodes, and what the nodes of the last 24 hours offered."""
+        health = {taint.key for taints in self._resource_taints.values() for taint in taints}
+        return RecentNodes(self._nodes.values(), self._lost, self.known_since, health)
+
     def update(self, change: Change[Node], now: datetime) -> frozenset[str]:
         """Apply a change of a node. Return the resources whose NoExecute state changed.
 
@@ -105,6 +116,8 @@ class NodeIndex:
         old, before = self._nodes.get(name), self._tags.get(name, {})
         tests = self._tests.get(name, {})
         self._forget(name)
+        if old is not None and has_worsened(old, change.new):
+            self._lose(old.offers, now)
         if change.new is not None:
             same = old is not None and old.uid == change.new.uid
             self._remember(change.new, before if same else {}, now)
@@ -299,6 +312,15 @@ class NodeIndex:
 
     def _overdue(self, name: str) -> frozenset[str]:
         return _overdue(self._tests.get(name, {}))
+
+    def _lose(self, offer: Offer, now: datetime) -> None:
+        """Remember the offer; forget those that are too old or no larger."""
+        self._lost = {
+            each: last
+            for each, last in self._lost.items()
+            if now < last + MEMORY and not covers(offer, each)
+        }
+        self._lost[offer] = now
 
     def _forget(self, name: str, *, tests: bool = True) -> None:
         node = self._nodes.pop(name, None)

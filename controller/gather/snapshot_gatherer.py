@@ -18,6 +18,7 @@ from controller.facts.observe import Observation, Reads, observe
 from controller.facts.own_status import known_phase, read_status
 from controller.facts.pods import Pod
 from controller.facts.unreachable import SilentNodes, find_cut_off
+from controller.facts.unschedulable import NoNodeFor
 from controller.gather.assignments import Assignments, own_workload, own_workloads
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
@@ -75,6 +76,7 @@ class SnapshotGatherer:
         flagged: Mapping[str, Collection[str]],
         silent: SilentNodes,
         largest: Callable[[], Mapping[str, Decimal]],
+        no_node_for: NoNodeFor,
         stores: ErrorStores,
         queues: QueueWatch,
         lists: LivePods,
@@ -98,6 +100,7 @@ class SnapshotGatherer:
         self._flagged = flagged
         self._silent = silent
         self._largest = largest
+        self._no_node_for = no_node_for
         self._stores = stores
         self._queues = queues
         self._assignments = Assignments(client, behaviour.autopilot)
@@ -150,6 +153,7 @@ class SnapshotGatherer:
             flagged=self._flagged,
             silent=self._silent,
             largest=self._largest,
+            no_node_for=self._no_node_for,
             successes=self._sightings.successes(appwrapper.uid, snapshot.phase),
             failures=self._sightings.failures(appwrapper.uid, snapshot.phase),
         )

@@ -27,6 +27,7 @@ class Timer(StrEnum):
     RETRY_PAUSE = "retryPause"
     SUCCESS = "successTTL"
     STRAGGLERS = "stragglers"
+    UNSCHEDULABLE = "unschedulable"
     UNREADY = "unready"
     RECORDS = "records"
     STORE = "errorStore"

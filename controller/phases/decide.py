@@ -60,7 +60,7 @@ def decide(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions
     else:
         actions = first_of(ROWS[snapshot.phase], snapshot, now, config)
         if snapshot.phase is Phase.RUNNING:
-            actions = running.with_reports(snapshot, actions)
+            actions = running.with_reports(snapshot, actions, now, config)
     snapshot.require(Need.OBSERVED)
     problem = snapshot.create_problem
     recorded: Actions = ()

@@ -195,6 +195,21 @@ def _unreachable(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> F
     )
 
 
+# A pod that no node can hold.
+
+
+def unschedulable(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
+    """Return the finding about a pod that no node could hold for failUnschedulable.
+
+    No retry follows: each would hold its quota in vain.
+    """
+    if not config.fail_unschedulable or not snapshot.pods.no_node:
+        return None
+    if remaining(snapshot.timers.unschedulable, config.fail_unschedulable, now) > ZERO:
+        return None
+    return Finding(reason=Reason.UNSCHEDULABLE, message=snapshot.pods.no_node, retryable=False)
+
+
 # A problem with pods is reported, may heal within FailureGracePeriod, and then causes a reset.
 # docs/users/phases.md shows the first paragraph of the checks' docstrings.
 

@@ -281,4 +281,6 @@ def _needs_live_pods(snapshot: Snapshot, finding: Finding, config: FaultToleranc
             unseen = config.remember_suspects and not snapshot.pods.failed
             listed = config.terminal_exit_codes or config.retryable_exit_codes
             return unseen or config.error_aggregation == EARLIEST or bool(listed)
+        case Reason.UNSCHEDULABLE:
+            return True
     return finding.reason in FAILURES  # only pods can show the others

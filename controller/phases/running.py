@@ -8,6 +8,7 @@ from typing import Final
 
 from controller.phases.actions import (
     Actions,
+    ClearTimer,
     MoveTo,
     Reason,
     RecordFailures,
@@ -22,11 +23,12 @@ from controller.phases.findings import (
     evacuation,
     failed_component,
     missing_component,
+    unschedulable,
 )
 from controller.phases.health import namespace_ends, record_healed, tell_unreadable, watch_over
 from controller.phases.phase import Phase
 from controller.phases.readiness import is_ready
-from controller.phases.reset_or_fail import fail
+from controller.phases.reset_or_fail import confirm, fail
 from controller.phases.rows import Row
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from controller.phases.success_and_stragglers import (
@@ -36,7 +38,7 @@ from controller.phases.success_and_stragglers import (
     remove_the_rest,
 )
 from controller.phases.suspending import suspended
-from controller.phases.timers import ZERO, rejection_due_in
+from controller.phases.timers import ZERO, rejection_due_in, remaining
 from shared.api.conditions import Terminal
 from shared.api.names import (
     CONDITION_PODS_READY,
@@ -45,11 +47,36 @@ from shared.api.names import (
 )
 
 
-def with_reports(snapshot: Snapshot, actions: Actions) -> Actions:
+def with_reports(
+    snapshot: Snapshot, actions: Actions, now: datetime, config: FaultTolerance
+) -> Actions:
     """Add what is reported beside any row, unless the AppWrapper leaves Running."""
     if snapshot.namespace_ending or any(isinstance(each, MoveTo) for each in actions):
         return actions
-    return (*tell_unreadable(snapshot), *record_ends(snapshot), *actions)
+    timer = _time_unschedulable(snapshot, config)
+    actions = (*tell_unreadable(snapshot), *record_ends(snapshot), *timer, *actions)
+    return _with_deadline(snapshot, now, config, actions)
+
+
+def _time_unschedulable(snapshot: Snapshot, config: FaultTolerance) -> Actions:
+    """Record since when no node can hold a pod."""
+    holds = bool(config.fail_unschedulable and snapshot.pods.no_node)
+    if holds is (snapshot.timers.unschedulable is not None):
+        return ()
+    timer = Timer.UNSCHEDULABLE
+    return (StartTimer(timer) if holds else ClearTimer(timer),)
+
+
+def _with_deadline(
+    snapshot: Snapshot, now: datetime, config: FaultTolerance, actions: Actions
+) -> Actions:
+    """Wake not later than failUnschedulable ends."""
+    if not config.fail_unschedulable or not snapshot.pods.no_node:
+        return actions
+    left = remaining(snapshot.timers.unschedulable, config.fail_unschedulable, now)
+    waits = [left, *(each.delay for each in actions if isinstance(each, WakeAfter))]
+    others = (each for each in actions if not isinstance(each, WakeAfter))
+    return (*others, WakeAfter(min(waits)))
 
 
 def component_is_missing(
@@ -108,6 +135,14 @@ def evacuated(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Acti
     return watch_over(snapshot, now, config, finding, urgent)
 
 
+def fits_no_node(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
+    """No node could hold a pod for FailUnschedulable: Failed, whatever the retry limit."""
+    if (finding := unschedulable(snapshot, now, config)) is None:
+        return None
+    confirm(snapshot, finding, config)  # the pod may have its node by now
+    return fail(snapshot, finding, config)
+
+
 def pods_in_trouble(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions | None:
     """A check of findings.py finds a problem: Unhealthy; after FailureGracePeriod reset or fail."""
     if (finding := current_finding(snapshot, now, config)) is None:
@@ -128,6 +163,7 @@ ROWS: Final[tuple[Row, ...]] = (
     all_ended_well,
     pods_run_after_end,
     evacuated,
+    fits_no_node,
     pods_in_trouble,
     sound,
 )

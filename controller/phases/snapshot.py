@@ -36,6 +36,7 @@ class FaultTolerance:
     warmup_grace: timedelta = timedelta(minutes=5)
     failure_grace: timedelta = timedelta(minutes=1)
     unreachable_grace: timedelta = timedelta(minutes=2)  # zero: pods stay on an unreachable node
+    fail_unschedulable: timedelta = timedelta(0)  # 0: never
     retry_pause: timedelta = timedelta(seconds=90)  # before the next attempt, spread out
     asked_retry_pause: timedelta = timedelta(seconds=90)  # the configured value
     retry_limit: int = 3
@@ -44,18 +45,16 @@ class FaultTolerance:
     success_ttl: timedelta = timedelta(days=7)
     terminal_exit_codes: frozenset[int] = frozenset()
     retryable_exit_codes: frozenset[int] = frozenset()
-    # The longest grace period of a pod: the operator's forceful deletion period, or a shorter one
-    # of the AppWrapper.
+    # The longest grace period of a pod: the operator's forceful deletion period, or its own one.
     longest_pod_grace: timedelta = timedelta(minutes=10)
     # Only the operator's configuration sets the following fields.
-    # How long a pod that crashed in place must run before it counts as running again.
-    stability_period: timedelta = timedelta(seconds=30)
+    stability_period: timedelta = timedelta(seconds=30)  # of a pod that crashed in place
     settle_period: timedelta = timedelta(seconds=5)  # readiness.py explains these two
     flap_period: timedelta = timedelta(seconds=75)
     remember_suspects: bool = True  # a failed attempt makes the node of its first failure a suspect
-    # The policy for root causes: "earliest", "default" (shown, but decides nothing) or "off".
-    error_aggregation: str = "earliest"
+    error_aggregation: str = "earliest"  # or "default" (shown, but decides nothing), or "off"
     error_store: str = ""  # the name of a configured store; empty: none
+    recorder: bool = False  # the controller starts the recorder in the pods
     record_settle: timedelta = timedelta(seconds=5)  # the wait for slow workers' records
     store_timeout: timedelta = timedelta(seconds=10)  # the wait for an answer of the error store
 
@@ -108,6 +107,7 @@ class Component:
     succeeded_by_owner: tuple[tuple[str, int, int], ...] = ()
     wanted_pods: int | None = None
     reports: bool = False
+    endless: bool = False  # its Kind never ends by itself
     # Objects that it made remain after its end and replace deleted pods.
     has_surviving_children: bool = False
     helper: bool = False
@@ -168,6 +168,7 @@ class PodCounts:
     pending: int = 0
     pending_named: str = ""  # the pending pods
     too_large: str = ""  # the request of a pod that no node of the cluster can hold
+    no_node: str = ""  # the same by all that it requires, for 24 hours; only for failUnschedulable
     rejected: str = ""  # the pending pods that the scheduler or the kubelet rejects, and why
     ignored_by_scheduler: str = ""  # the pending pods that no scheduler has reported on, and why
     running: int = 0
@@ -286,6 +287,7 @@ class Timers:
     retry_pause: datetime | None = None
     success: datetime | None = None
     stragglers: datetime | None = None
+    unschedulable: datetime | None = None  # since when no node can hold a pod
     # When a problem of the pods was last reported, or all wanted pods ran (readiness.py).
     unready: datetime | None = None
     # The two waits for evidence (reset_or_fail.py).

@@ -19,6 +19,8 @@ from controller.phases.deletion import FORCE_AGAIN, LOOK_AGAIN
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence, Snapshot
 from controller.phases.timers import ZERO, remaining
 from shared.api.conditions import Terminal
+from shared.api.names import ANNOTATION_HELPER
+from shared.waits.words import few
 
 # Texts about components and failed pods, for messages to users.
 
@@ -164,9 +166,31 @@ def _would_come_back(snapshot: Snapshot) -> bool:
 def record_ends(snapshot: Snapshot) -> Actions:
     """Record which components succeeded while others, or pods, continue.
 
-    A TTL may delete their objects meanwhile. After a restart they must not count as missing.
+    A TTL may delete their objects meanwhile. After a restart they must not count as missing. With
+    the last end, warn once if the rest never ends.
     """
-    return _unrecorded(snapshot, _reported(snapshot))
+    ends = _unrecorded(snapshot, _reported(snapshot))
+    return (*ends, *_warn_of_endless(snapshot)) if ends else ()
+
+
+def _warn_of_endless(snapshot: Snapshot) -> Actions:
+    text = only_endless(snapshot)
+    return (Warn(Reason.NEVER_ENDS, text),) if text else ()
+
+
+def only_endless(snapshot: Snapshot, name: str = "NAME") -> str:
+    """Return that all others have succeeded and the rest never ends, "" if that is not so."""
+    counting = _counting(snapshot)
+    left = [each for each in counting if each.terminal is not Terminal.SUCCEEDED]
+    if not left or len(left) == len(counting) or not all(each.endless for each in left):
+        return ""
+    names = few(f"{each.kind} {each.name}" for each in left)
+    verb = "never ends" if len(left) == 1 else "never end"
+    return (
+        f"all other components have succeeded, but {names} {verb}: the AppWrapper keeps running"
+        f" and holds its quota. To end it: appwrapper cancel {name}. Next time annotate a component"
+        f' that only serves the others with {ANNOTATION_HELPER}: "true"'
+    )
 
 
 def _unrecorded(snapshot: Snapshot, ended: Collection[Component]) -> Actions:

@@ -17,7 +17,8 @@ from shared.waits.workload import PodsReadyEviction
 LONGEST_MESSAGE: Final = 1024  # bytes
 
 _POSSIBLE_CAUSES: Final = (
-    "Kueue makes no Workload for it, so nothing starts it. Possible causes: the namespace lacks a"
+    "Kueue makes no Workload for it, so nothing starts it. Possible causes: no"
+    " PriorityClass has the name that a pod's priorityClassName gives; the namespace lacks a"
     " label that managedJobsNamespaceSelector in Kueue's configuration asks for;"
     " integrations.frameworks there lacks workload.codeflare.dev/appwrapper; or Kueue does not run."
     " Ask an admin, or run: appwrapper explain"

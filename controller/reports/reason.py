@@ -43,6 +43,7 @@ class Reason(StrEnum):
         "a node with pods of the AppWrapper did not answer for its unreachable grace period",
     )
     INSUFFICIENT_PODS_READY = "InsufficientPodsReady", "too few pods exist, or run"
+    UNSCHEDULABLE = "Unschedulable", "no node can hold one of its pods"
     SUFFICIENT_PODS_READY = "SufficientPodsReady", "as many pods run or succeeded as expected"
     NO_FAILED_PODS = "FoundNoFailedPods", "it healed before its failure grace period was over"
     RESETTING = "Resetting", "its components are deleted before another attempt"
@@ -77,6 +78,10 @@ class Reason(StrEnum):
     DELETION_INITIATED = "DeletionInitiated", "its resources are being deleted"
     DELETION_COMPLETE = "DeletionComplete", "its resources are deleted"
     STRAGGLERS = "StragglersRemoved", "pods still ran after their component had ended well"
+    NEVER_ENDS = (
+        "ComponentNeverEnds",
+        "all other components have succeeded; the last ones never end and hold the quota",
+    )
     UNEXPECTED = (
         "UnexpectedObjects",
         "objects appeared that its phase and attempt cannot have, so the controller deletes them",

@@ -113,7 +113,7 @@ def config_from_flags(
     if flags.print_config:
         _finish(print_config(loaded))
     if flags.check_config:
-        _finish(f"{flags.config}: the configuration is valid\n{_for_kueue(loaded.config)}\n")
+        _finish(valid_text(flags.config, loaded.config))
     return loaded
 
 
@@ -122,13 +122,14 @@ def _require_none(problems: list[str]) -> None:
         raise ConfigError(problems)
 
 
-def _for_kueue(config: Configuration) -> str:
-    """Return what an admin must write into Kueue's configuration, which is unknown here."""
+def valid_text(file: str, config: Configuration) -> str:
+    """Return that the file is valid, and what Kueue needs: its configuration is unknown here."""
     longest = format_duration(longest_by_default(config.appwrapper))
     timeout = wait_for_pods_ready(config.appwrapper)["timeout"]
     return (
+        f"{file}: the configuration is valid\n"
         f"its periods and retries add up to {longest}: if Kueue has waitForPodsReady (on by "
-        f"default from Kueue 0.19), timeout and recoveryTimeout must be {timeout} or longer"
+        f"default from Kueue 0.19), timeout and recoveryTimeout must be {timeout} or longer\n"
     )
 
 

@@ -49,6 +49,14 @@ class ErrorAggregation(Section):
     """Whether the controller sets the environment variables that name the error store in wrapped
     pods.
     """
+    recorder_image: Annotated[
+        str,
+        must("be an image, such as HOST/PATH:TAG", lambda text: len(text.split()) == bool(text)),
+    ] = ""
+    """An image with the recorder in `/app/worker`, such as the controller's own. The controller
+    starts the recorder in AppWrappers with the annotation `recorder`. Empty: the webhook refuses
+    that annotation.
+    """
     # Pods without a message of their own show the end of their log when they fail.
     log_tail: bool = True
     """Whether pods without a termination message report the end of their log on failure
@@ -69,6 +77,10 @@ class FaultToleranceConfig(Section):
     unreachable_grace_period: GoDuration = timedelta(minutes=2)
     """How long a node may be unreachable (its condition Ready is `Unknown`) before the controller
     moves the AppWrappers with pods on the node. `0s` switches that off.
+    """
+    fail_unschedulable: GoDuration = timedelta(0)
+    """How long no node may be able to hold a pod before the AppWrapper fails. `0s`: it never fails
+    for this reason. Leave it off if an autoscaler can add a larger node.
     """
     retry_pause_period: GoDuration = Field(
         default=timedelta(seconds=90),

@@ -43,6 +43,7 @@ def _periods(limits: FaultToleranceConfig, path: str) -> Iterator[FieldError]:
         "admissionGracePeriod": limits.admission_grace_period,
         "warmupGracePeriod": warmup,
         "failureGracePeriod": limits.failure_grace_period,
+        "failUnschedulable": limits.fail_unschedulable,
         "resetPause": limits.retry_pause_period,
         "deletionOnFailureGracePeriod": limits.deletion_on_failure_grace_period,
         "deletionGracePeriod": limits.forceful_deletion_grace_period,

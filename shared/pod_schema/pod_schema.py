@@ -285,6 +285,7 @@ class PodSchema:
             fields[name].by_name.update(
                 (field, _type(notation, fields)) for field, notation in notations.items()
             )
+        self._fields = fields
         self._pod = _defined(POD, fields)
         self._template = _defined(POD_TEMPLATE, fields)
 
@@ -295,6 +296,10 @@ class PodSchema:
     def pod_mistakes(self, pod: JsonObject) -> Iterator[Mistake]:
         """Yield the mistakes in a Pod, outermost first."""
         return _mistakes(self._pod, pod)
+
+    def mistakes(self, name: str, decoded: JsonObject) -> Iterator[Mistake]:
+        """Yield the mistakes in an object of the defined type `name`, outermost first."""
+        return _mistakes(_defined(name, self._fields), decoded)
 
 
 def _type(notation: str, fields: dict[str, Fields]) -> Type:

@@ -21,6 +21,7 @@ LABEL_OWNER: Final = "kueue.x-k8s.io/job-uid"
 QUOTA_RESERVED: Final = "QuotaReserved"
 ADMITTED: Final = "Admitted"
 EVICTED: Final = "Evicted"
+PREEMPTED: Final = "Preempted"  # a reason of Evicted: another workload needed its quota
 REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
 _DEACTIVATED: Final = "Deactivated"  # by a client; a limit of Kueue appends its cause

@@ -19,8 +19,9 @@ _HER_FIRST = (
 # Within a block: command -> what is typed instead. The right that the block gives counts a moment
 # later.
 WAITS = {
+    "appwrapper check": ".venv/bin/python -m cli check",  # she has installed the command
     _HER_FIRST: f"for _ in $(seq 300); do {_MAY_SHE} > /dev/null && break; sleep 1; done\n"
-    f"{_HER_FIRST}"
+    f"{_HER_FIRST}",
 }
 
 

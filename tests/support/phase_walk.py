@@ -47,7 +47,7 @@ from shared.waits.workload import PodsReadyEviction
 
 NOW: Final = datetime(2026, 1, 1, tzinfo=UTC)
 LONG_AGO: Final = NOW - timedelta(days=30)
-CONFIG: Final = FaultTolerance()
+CONFIG: Final = FaultTolerance(fail_unschedulable=timedelta(minutes=2))
 
 _DEPLOYED: Final = frozenset({CONDITION_QUOTA_RESERVED, CONDITION_RESOURCES_DEPLOYED})
 _CONDITIONS: Final = (
@@ -66,6 +66,7 @@ _PODS: Final = (
         terminal=TerminalExit("train-0", 42),
     ),
     PodCounts(expected=2, running=1, failed=1),
+    PodCounts(expected=2, running=1, pending=1, no_node="no node can hold pod train-0"),
     PodCounts(expected=2, running=1, pending=1, unstable=1, stable_in=timedelta(seconds=9)),
     PodCounts(expected=2, running=1, deleting=1, unawaited=1, stragglers=1),
 )
@@ -82,6 +83,7 @@ _TIMERS: Final = (
         retry_pause=LONG_AGO,
         success=LONG_AGO,
         stragglers=LONG_AGO,
+        unschedulable=LONG_AGO,
         unready=LONG_AGO,
         records=LONG_AGO,
         store=LONG_AGO,

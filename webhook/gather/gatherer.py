@@ -1,6 +1,8 @@
 """Gather the facts that no request contains. A watch finds the teams' namespaces."""
 
+import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from shared.api.objects import NAMESPACES, GroupVersionKind, JsonObject, metadata, texts
@@ -11,6 +13,7 @@ from shared.pod_schema.pod_schema import PodSchema
 from shared.process.sources import Sources
 from webhook.admission_review import AdmissionRequest, Operation
 from webhook.gather.access_reviews import AccessReviews
+from webhook.gather.priority_classes import PriorityClasses
 from webhook.rules.kinds import kinds_to_review
 from webhook.rules.queue import is_quota_at_stake, needs_admin_answer
 from webhook.rules.submission import CannotGather, Facts
@@ -75,7 +78,7 @@ class Namespaces:
 class Gatherer:
     """The `app.FactsGatherer` of a serving process. `run` keeps its cache current.
 
-    Gathering takes at most 6 seconds; the API server waits 10 for the webhook.
+    Gathering takes at most 7 seconds; the API server waits 10 for the webhook.
     """
 
     def __init__(
@@ -89,14 +92,17 @@ class Gatherer:
         self.config: Final = config
         self._known_schema = pod_schema
         self._namespaces = Namespaces(client, sources, config.team_namespace_selector)
+        self._priority_classes = PriorityClasses(client, sources)
         self._reviews = AccessReviews(client, sources.clock)
 
     async def run(self) -> None:
-        await self._namespaces.run()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self._namespaces.run())
+            group.create_task(self._priority_classes.run())
 
     def problem(self) -> str | None:
         """Return why this replica cannot answer yet, None if it can."""
-        return self._namespaces.problem()
+        return self._namespaces.problem() or self._priority_classes.problem()
 
     async def for_mutation(self, request: AdmissionRequest) -> Facts:
         """Raise CannotGather."""
@@ -116,6 +122,7 @@ class Gatherer:
             self.config,
             pod_schema=self._pod_schema(),
             is_team_namespace=is_team_namespace,
+            priority_classes=self._priority_classes.cached() if is_team_namespace else None,
             denied_kinds=await self._denied_kinds(request),
         )
 
@@ -129,8 +136,13 @@ class Gatherer:
         return Facts(
             self.config,
             is_team_namespace=is_team_namespace,
+            priority_classes=self._priority_classes.cached() if is_team_namespace else None,
             is_platform=is_team_namespace and await self._is_platform(request),
         )
+
+    async def with_live_priority_classes(self, facts: Facts) -> Facts:
+        """Raise CannotGather."""
+        return replace(facts, priority_classes=await self._priority_classes.live())
 
     async def _is_team_namespace(
         self, request: AdmissionRequest, *, confirm_negative: bool = False

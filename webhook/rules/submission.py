@@ -41,6 +41,8 @@ class Facts:
     pod_schema: PodSchema | None = None
     # True if the request's namespace matches `teamNamespaceSelector`.
     is_team_namespace: bool = False
+    # The names of the cluster's PriorityClasses. None if no rule needs them, or without a cluster.
+    priority_classes: frozenset[str] | None = None
     # True if the requester may do everything everywhere. Gathered only if a rule depends on it.
     is_admin: bool = False
     # Wrapped Kinds, as (apiVersion, kind), that the requester may not create in the request's

@@ -8,7 +8,7 @@ from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.forecast import StepKind
 from cli.explaining.report import Next, Situation
 from controller.phases.phase import Phase
-from controller.phases.success_and_stragglers import has_ended_well
+from controller.phases.success_and_stragglers import has_ended_well, only_endless
 from controller.reports.reason import Reason
 from shared.api.names import (
     CONDITION_PODS_READY,
@@ -138,9 +138,11 @@ def runs(case: Case) -> SituationAnswer:
     runs_since = f"has run since {case.when(since)}" if ready and since else "runs"
     deferred = f" ({pods.deferred} more are made later)" if pods.deferred else ""
     ended = f", {pods.succeeded} ended well" if pods.succeeded else ""
+    endless = only_endless(case.snapshot, f"{case.name} -n {case.namespace}")
     return SituationAnswer(
         situation=Situation.RUNNING,
         sentence=f"{case.name} {runs_since}: {counted(pods.running, 'pod')} of {pods.expected}"
         f" {'runs' if pods.running == 1 else 'run'}{ended}{deferred}.",
+        details=(f"{endless[0].upper()}{endless[1:]}.",) if endless else (),
         next=next_steps(case) or (Next("It runs until its components end."),),
     )

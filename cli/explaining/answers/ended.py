@@ -7,8 +7,10 @@ from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.forecast import StepKind
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
+from controller.facts.root_cause_status import decode
 from controller.phases.actions import Reason
 from controller.phases.phase import Phase
+from controller.phases.root_cause import RootCause, line, place_of
 from shared.api.names import (
     CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
@@ -37,15 +39,16 @@ def failed(case: Case) -> SituationAnswer | None:
     reported = case.reported(CONDITION_UNHEALTHY)
     at = case.changed(CONDITION_UNHEALTHY)
     kept = case.snapshot.timers.deletion_on_failure is not None
-    why = (
-        f": {reported.message}"
-        if reported.message
-        else f" ({reported.reason})"
-        if reported.reason
-        else ""
-    )
+    cause, rest = _first_failure(case), reported.message
+    if cause is not None:
+        why, rest = f": {line(cause)}", _without(cause, reported.message)
+    elif reported.message:
+        why, rest = f": {reported.message}", ""
+    else:
+        why = f" ({reported.reason})" if reported.reason else ""
     holds = case.is_true(CONDITION_QUOTA_RESERVED)
-    details = [*_why_no_retry(case), *(REMEDIES if refusal_in(reported.message) else ())]
+    details = [f"{rest[0].upper()}{rest[1:]}."] if rest else []
+    details += [*_why_no_retry(case), *(REMEDIES if refusal_in(reported.message) else ())]
     if holds:
         details.append("It still holds its quota, until all of its pods are gone.")
     return SituationAnswer(
@@ -53,8 +56,36 @@ def failed(case: Case) -> SituationAnswer | None:
         sentence=f"{case.name} failed{_at(case, at)}{why}.",
         details=tuple(details),
         next=_removal(case, "deletion-on-failure grace period"),
-        commands=_logs(case),
+        commands=_help_after_failure(case),
     )
+
+
+def _first_failure(case: Case) -> RootCause | None:
+    """Return the recorded root cause of the last attempt."""
+    found = decode(case.appwrapper.status)
+    return found.cause if found and found.attempt == case.appwrapper.attempt else None
+
+
+def _without(cause: RootCause, message: str) -> str:
+    """Return what the message of Unhealthy adds: why no retry follows, and counts."""
+    only = f"1 failed pod: {place_of(cause)}"
+    rest = message.replace(f"{line(cause)}; ", "").replace(line(cause), "")
+    if only in rest:
+        rest = rest[: rest.index(only)]
+    return rest.strip(" ;:")
+
+
+def _help_after_failure(case: Case) -> tuple[CommandHint, ...]:
+    """Return the commands for what it wrote, and for another try with and without its pods."""
+    own = f"{case.name} -n {case.namespace}"
+    logs = CommandHint(f"appwrapper logs {own}", "what its pods wrote, as far as it is kept")
+    if case.raw_pods:
+        return (logs,)
+    keep = "add --set deletionOnFailureGracePeriodDuration=30m to keep its pods after a failure"
+    again = CommandHint(
+        f"appwrapper resubmit {own}", f"run it again under a new name; {keep} for half an hour"
+    )
+    return (logs, again)
 
 
 def _why_no_retry(case: Case) -> tuple[str, ...]:
@@ -65,8 +96,16 @@ def _why_no_retry(case: Case) -> tuple[str, ...]:
             "The controller never recreates a component that another client deleted: delete the"
             " AppWrapper and create it again.",
         )
+    if reason == Reason.UNSCHEDULABLE:
+        return (
+            "Ask for less in each pod, or correct the node selector; then create it again. Every"
+            " retry would wait in vain.",
+        )
     if case.snapshot.retries >= case.config.retry_limit:
-        return retries_spent(case)
+        # The report of its life has the number of spent retries.
+        limit = case.config.retry_limit
+        is_said = limit or "retryLimit is 0" in case.reported(CONDITION_UNHEALTHY).message
+        return () if is_said else retries_spent(case)
     if reason == Reason.CREATE_FAILED:
         return ("The API server refuses it for good, so no retry can help.",)
     return ()

@@ -6,6 +6,7 @@ from cli.explaining.forecast import Step, StepKind
 from cli.explaining.report import CommandHint, Next
 from controller.phases.phase import Phase
 from controller.phases.reset_or_fail import pause_after
+from controller.reports.reason import Reason
 from shared.waits.words import counted
 
 
@@ -34,7 +35,9 @@ def _described(step: Step, case: Case) -> Next:
                 at,
             )
         case StepKind.PHASE if step.phase == Phase.FAILED:
-            return Next(f"It fails for good: {retries_spent(case)[0]}", at)
+            no_retry_helps = step.reason == Reason.UNSCHEDULABLE
+            why = f"{step.message}." if no_retry_helps else retries_spent(case)[0]
+            return Next(f"It fails for good: {why}", at)
         case StepKind.PHASE if step.phase == Phase.RESUMING:
             return Next(f"Attempt {case.appwrapper.attempt + 1} begins.", at)
         case StepKind.PHASE:

@@ -5,7 +5,7 @@ from typing import Final
 
 from cli.cluster.unread import Unread
 from cli.durations import span
-from cli.explaining.answers.kueue_messages import evictions, kueue_messages
+from cli.explaining.answers.kueue_messages import evictions, kueue_messages, kueue_warning
 from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.holds import held_text, release_command
@@ -125,10 +125,13 @@ def no_workload(case: Case) -> SituationAnswer | None:
     """Apply without a Workload: Kueue does not manage the AppWrapper, or has not processed it."""
     if case.queue.workload is not None or isinstance(case.seen.world.own_workloads, Unread):
         return None
+    warning = kueue_warning(case)
     why = unmanaged_because(case.seen.world.kueue_settings, case.seen.world.namespace)
     reported = case.reported(CONDITION_QUOTA_RESERVED)
     age = case.now - case.created
-    if why:
+    if warning:
+        sentence = f"{case.name} has no Workload, and Kueue reports ({warning.rstrip('.')})."
+    elif why:
         sentence = f"{case.name} is not managed by Kueue, so nothing starts it: {why}."
     elif reported.reason == Reason.NO_WORKLOAD:
         sentence = f"{case.name} waits: {reported.message}."

@@ -13,7 +13,7 @@ from shared.api.times import parse_time
 from shared.kube.client import Propagation
 from tests.support.builders.appwrappers import appwrapper, true_conditions, version_of
 from tests.support.builders.jobs import restarted_job, scaled
-from tests.support.builders.pods import pod_template
+from tests.support.builders.pods import pod_of, pod_template
 from tests.support.cluster.life import Life
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.reconfigured import reconfigured
@@ -104,3 +104,29 @@ def last_start(life: Life) -> datetime:
     ][:1]
     assert status["restartCount"] == 2
     return parse_time(status["state"]["terminated"]["startedAt"])
+
+
+@pytest.mark.long
+async def test_an_annotation_starts_the_recorder_from_the_configured_image(
+    lives: Lives, cluster: LocalCluster
+) -> None:
+    """The API server and the team's Pod Security accept what the controller adds."""
+    image = "registry.example.com/team/appwrapper-controller:0.1.0"
+    errors: JsonObject = {"errorAggregation": {"recorderImage": image}}
+    template = pod_template(run_for="1s")
+    template["spec"]["containers"][0]["command"] = ["torchrun", "train.py"]
+    body = appwrapper(
+        "recorded", pod_of(template, name="recorded"), annotations={"recorder": "true"}
+    )
+    async with (
+        reconfigured(cluster, faultTolerance=errors),
+        reconfigured(cluster, "controller", faultTolerance=errors),
+    ):
+        life = await lives.begin(body)
+        await life.until_phase("Succeeded")
+    await life.caught_up()
+    spec = life.pod_events[0].object["spec"]
+    [copying], [main] = spec["initContainers"], spec["containers"]
+    assert (copying["name"], copying["image"]) == ("appwrapper-recorder", image)
+    assert main["command"] == ["python3", "/opt/appwrapper/worker", "--", "torchrun", "train.py"]
+    assert {each["mountPath"] for each in main["volumeMounts"]} >= {"/opt/appwrapper"}

@@ -60,6 +60,7 @@ spec:
 
 
 PACKER = "packer"
+LIMIT = "workload.codeflare.dev.appwrapper/retryLimit"
 BINDING: JsonObject = {
     "apiVersion": "rbac.authorization.k8s.io/v1",
     "kind": "RoleBinding",
@@ -196,13 +197,14 @@ async def test_validation_by_the_server_changes_nothing(team: Kubectl, tmp_path:
     assert [each.replace(f"{tmp_path}/", "") for each in lines] == [
         "aw.yaml:19:15: error: spec.components[0].template.spec.template.spec.containers[0].imag:"
         ' Invalid value: unknown field; did you mean "image"?',
+        "aw.yaml:18:15: error: spec.components[0].template.spec.template.spec.containers[0].image:"
+        " Required value",
         f"job.yaml:2:1: error: {refused('Job.batch', WRAP_IT, 'train')}",
         "aw.yaml:1: AppWrapper/train: refused",
         f"fine.yaml:1: AppWrapper/train: valid: it would be created in {NAMESPACE}",
         "job.yaml:2: Job/train: refused",
         "checked by the cluster, by a dry run",
         "not checked:",
-        "- pods: the API server validates them in full when they are created",
         "- whether Kueue will ever have the quota: `appwrapper explain` shows it once the workload "
         "waits",
     ]
@@ -211,14 +213,54 @@ async def test_validation_by_the_server_changes_nothing(team: Kubectl, tmp_path:
 
 
 async def test_a_field_that_the_api_does_not_have(team: Kubectl) -> None:
-    """Only the server knows the AppWrapper's own fields: strictly, as kubectl asks for."""
+    """The API server rejects it, as kubectl asks for, and calls no webhook then."""
     stdin = PACKED.replace("spec:\n  components", "spec:\n  suspended: true\n  components", 1)
     code, lines = await by_server(team, stdin=stdin)
     assert (code, lines[0]) == (
         1,
-        'standard input:6:3: error: spec.suspended: AppWrapper in version "v1beta2" cannot be'
-        ' handled as a AppWrapper: strict decoding error: unknown field "spec.suspended"',
+        "standard input:6:3: error: spec.suspended: Invalid value: unknown field; did you mean"
+        ' "suspend"?',
     )
+
+
+MISTAKEN = (
+    PACKED.replace("components:", "componets:")
+    .replace("name: train   # short", "name: broken_Name")
+    .replace("  name: train\nspec", f"  name: train\n  annotations: {{{LIMIT}: 5}}\nspec")
+    .replace('command: ["sh", "-c"]', "resources: {limits: {nvidia.com/gpu: 1.5}}")
+    .replace("restartPolicy: Never", "priorityClassName: hi-prio")
+)
+
+
+async def test_all_mistakes_are_found_at_once(team: Kubectl, cluster: RunningCluster) -> None:
+    """Of fields, of the webhook's rules, and of what the API server requires of a Job."""
+    code, lines = await by_server(team, stdin=MISTAKEN)
+    assert code == 1
+    found = [each for each in lines if each.startswith("standard input:")]
+    places = [each.partition(": error: ")[::2] for each in found if ": error: " in each]
+    template = "spec.components[0].template"
+    assert {(place, message.partition(": ")[0]) for place, message in places} >= {
+        ("standard input:7:3", "spec.componets"),
+        ("standard input:5:17", f"metadata.annotations[{LIMIT}]"),
+        ("standard input:13:9", f"{template}.metadata.name"),
+        ("standard input:17:13", f"{template}.spec.template.spec.priorityClassName"),
+        (
+            "standard input:21:36",
+            f"{template}.spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]",
+        ),
+    }
+    [unknown] = [each for each in found if "hi-prio" in each]
+    assert 'Invalid value: "hi-prio": this cluster has no such PriorityClass: name ' in unknown
+
+
+async def test_kinds_that_a_member_may_not_create_are_named(cluster: RunningCluster) -> None:
+    """The role of overlay mlbatch lets nobody create a Job without wrapping it."""
+    member = member_of(cluster, NAMESPACE)
+    _, lines = await by_server(member, stdin=PACKED)
+    assert "- spec.components[0].template: you may not create jobs yourself, so only the" in (
+        "\n".join(lines)
+    )
+    assert not [each for each in lines if ": error: spec.components[0].template.metadata" in each]
 
 
 async def test_who_may_not(cluster: RunningCluster) -> None:

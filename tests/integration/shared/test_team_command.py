@@ -122,6 +122,12 @@ async def test_objects_applied_by_kubectl_are_changed_only_on_request(
     await comes_to(lambda: is_active(cluster, TEAM), True)  # Kueue writes no more
     create = ("create", TEAM, "--flavor", FLAVOR, "--cohort", COHORT)
     before = await versions(cluster)
+    # Overlay default needs one binding more than the file has.
+    code, out, err = await typed(cluster, *create, "--quota", "nvidia.com/gpu=8")
+    assert (code, err) == (ExitCode.FINE, "")
+    assert out.startswith(f"Team {TEAM} was changed.\n")
+    assert f"RoleBinding {TEAM}-may-create" in out
+    assert await versions(cluster) == before
     code, out, err = await typed(cluster, *create, "--quota", "nvidia.com/gpu=8")
     assert (code, err) == (ExitCode.FINE, "")
     assert out.startswith(f"Team {TEAM}: nothing to change.\n")

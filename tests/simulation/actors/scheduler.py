@@ -56,6 +56,8 @@ class Scheduler(Actor):
         now = self.now
         if not fitting:
             text = message(refusals)
+            if all(refusal(pod, node, {}) for node in self.store.items(NODES)):
+                self.cluster.causes.add_for(pod, f"pod {key.name}: no node can hold it")
             key.change(
                 self.store,
                 lambda item: set_condition(

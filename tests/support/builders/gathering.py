@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any
+from typing import Any, cast
 
 from controller.facts.appwrapper_outline import project_appwrapper
 from controller.facts.components import ComponentFacts, project_component
@@ -11,6 +11,7 @@ from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.observe import Observation, Reads
 from controller.facts.pods import Pod, project_pod
 from controller.facts.unexpected_objects import Owned
+from controller.facts.unschedulable import NoNode
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.live_pods import LivePods
 from controller.gather.snapshot_gatherer import SnapshotGatherer
@@ -260,7 +261,7 @@ class Gathering:
         **answers: list[Any],
     ) -> None:
         self.kube = FakeKube(answers=answers, lists=lists or [])
-        self.watches = Watches(known, last)
+        watches = self.watches = cast(Any, Watches(known, last))
         memory = self.memory = Memory()
         self.creations, self.deletions = memory.creations, memory.deletions
         if created:
@@ -268,13 +269,12 @@ class Gathering:
         if problem:
             self.creations.record_problem("u1", 1, problem)
         kube: Any = self.kube
-        self.served = FakeDiscovery()
-        self.served.hidden.update(unserved)
-        served: Any = self.served
-        watches: Any = self.watches
+        served: Any = FakeDiscovery()
+        self.served: FakeDiscovery = served
+        served.hidden.update(unserved)
         appwrappers: Any = Cache(None if item is None else project_appwrapper(item))
-        self.cached_pods = Cache(pods)
-        cached_pods: Any = self.cached_pods
+        cached_pods: Any = Cache(pods)
+        self.cached_pods: Cache = cached_pods
         self.clock = FakeClock()
         locator = ComponentLocator(kube, self.clock, served, watches, memory)
         self.unserved = Unserved(kube, self.clock, obstacle)
@@ -294,6 +294,7 @@ class Gathering:
             flagged,
             silent or {},
             lambda: largest or {},
+            lambda _pods, _now: NoNode(),
             stored,
             queued,
             LivePods(kube),

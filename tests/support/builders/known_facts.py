@@ -26,6 +26,9 @@ class KnownFacts:
     async def for_direct_kind(self, _request: AdmissionRequest) -> Facts:
         return self._facts()
 
+    async def with_live_priority_classes(self, facts: Facts) -> Facts:
+        return facts
+
     def _facts(self) -> Facts:
         if isinstance(self.found, CannotGather):
             raise self.found

@@ -36,6 +36,9 @@ class GivenFacts:
     async def for_direct_kind(self, _request: AdmissionRequest) -> Facts:
         return self.facts
 
+    async def with_live_priority_classes(self, facts: Facts) -> Facts:
+        return facts
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:

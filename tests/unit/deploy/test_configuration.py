@@ -1,5 +1,7 @@
 """The configuration of each overlay, read by the code that will read it in the cluster."""
 
+from datetime import timedelta
+
 import pytest
 import yaml
 
@@ -52,6 +54,7 @@ def test_the_mlbatch_overlay() -> None:
         ("appwrapper", "allowedKinds", "wrapped"),
         ("appwrapper", "exemptions", "quotaManagers"),
         ("appwrapper", "exemptions", "serviceAccountNamespaces"),
+        ("appwrapper", "faultTolerance", "failUnschedulable"),
         ("appwrapper", "slackQueue", "name"),
     }
     config = loaded.config.appwrapper
@@ -62,6 +65,7 @@ def test_the_mlbatch_overlay() -> None:
     assert kinds(config.allowed_kinds.direct) == DIRECT
     assert kinds(config.allowed_kinds.wrapped) == WRAPPED
     assert config.slack_queue == SlackQueue(name="slack-cluster-queue")
+    assert config.fault_tolerance.fail_unschedulable == timedelta(minutes=2)
 
 
 def test_the_default_wraps_three_kinds_more() -> None:

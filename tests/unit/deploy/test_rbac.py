@@ -161,7 +161,7 @@ def test_the_slack_queue_is_written_by_name_and_only_where_there_is_one() -> Non
     ]
 
 
-def test_the_webhook_may_ask_what_users_may_do_and_whose_namespaces_are_and_nothing_else() -> None:
+def test_the_webhook_reads_rights_namespaces_and_priority_classes_and_nothing_else() -> None:
     assert rules(ROLES["appwrapper-webhook"]) == [
         {
             "apiGroups": ["authorization.k8s.io"],
@@ -169,6 +169,11 @@ def test_the_webhook_may_ask_what_users_may_do_and_whose_namespaces_are_and_noth
             "verbs": ["create"],
         },
         {"apiGroups": [""], "resources": ["namespaces"], "verbs": ["get", "list", "watch"]},
+        {
+            "apiGroups": ["scheduling.k8s.io"],
+            "resources": ["priorityclasses"],
+            "verbs": ["list", "watch"],
+        },
     ]
 
 

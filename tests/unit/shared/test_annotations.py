@@ -49,6 +49,7 @@ def test_these_are_all() -> None:
         "warmupGracePeriodDuration",
         "failureGracePeriodDuration",
         "unreachableGracePeriodDuration",
+        "failUnschedulableDuration",
         "retryPausePeriodDuration",
         "retryLimit",
         "deletionOnFailureGracePeriodDuration",
@@ -58,6 +59,7 @@ def test_these_are_all() -> None:
         "retryableExitCodes",
         "errorAggregation",
         "errorStore",
+        "recorder",
     }
     assert all(key.startswith(PREFIX) for key in KEYS)
 

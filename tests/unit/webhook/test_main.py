@@ -184,6 +184,7 @@ def test_every_rule_that_can_deny_is_shown_from_the_start_and_no_rule_that_only_
         "direct_node_names",
         "direct_readable",
         "direct_uncounted",
+        "direct_unknown_priority_classes",
         "immutability",
         "elastic_jobs",
         "names",
@@ -200,6 +201,7 @@ def test_every_rule_that_can_deny_is_shown_from_the_start_and_no_rule_that_only_
         "queue_name",
         "uncounted_pods",
         "uncounted_resources",
+        "unknown_priority_classes",
     }
 
 

@@ -80,7 +80,7 @@ def test_how_each_is_called(name: str) -> None:
     }
     assert webhook.get("reinvocationPolicy") == ("Never" if name.startswith("m") else None)
     assert {key: webhook[key] for key in _ALIKE} == _ALIKE
-    assert webhook["timeoutSeconds"] == (10 if "appwrapper" in name else 5)
+    assert webhook["timeoutSeconds"] == (10 if "appwrapper" in name else 6)
     assert len(webhook["matchConditions"]) <= 64
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from cli.checks.findings import FindingSeverity
 from cli.checks.nodes import node_of
 from cli.checks.report import ClusterReport, Observed, cluster_report
 from cli.checks.workloads import holding_pods, workload_facts
@@ -201,3 +202,22 @@ def test_workloads_of_namespaces_without_local_queues_and_of_openshift_are_not_j
         workloads=workloads,
     )
     assert [each.split(":")[0] for each in found] == ["workload team1/AppWrapper a"]
+
+
+def test_a_queue_that_only_lends_without_being_the_slack_queue_is_a_note() -> None:
+    teams, fed = cluster_queue("team", 16, 0), [local_queue("team1", "team")]
+    lends = cluster_queue(SLACK, 8)
+    expected = [
+        f"ClusterQueue {SLACK}: no LocalQueue feeds it, so it only lends, as a slack queue does,"
+        " but slackQueue.name does not name it: it goes on lending what nodes lose. Set"
+        f" slackQueue.name: {SLACK} in the operator's configuration, or create a LocalQueue for"
+        " its team"
+    ]
+    for slack, found in (("", expected), ("other", expected), (SLACK, [])):
+        assert lines_of([teams, lends], slack=slack, local_queues=fed) == found
+    (note,) = report([teams, lends], slack="", local_queues=fed).findings
+    assert note.severity is FindingSeverity.NOTE
+    both = [*fed, local_queue("team2", SLACK)]
+    assert lines_of([teams, lends], slack="", local_queues=both) == []
+    alone = {**lends, "spec": {**lends["spec"], "cohort": "", "cohortName": ""}}
+    assert lines_of([teams, alone], slack="", local_queues=fed) == []

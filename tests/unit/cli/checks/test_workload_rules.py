@@ -9,7 +9,7 @@ import pytest
 from cli.checks.findings import FindingSeverity
 from cli.checks.nodes import node_of
 from cli.checks.workload_rules import Surroundings, workload_findings
-from cli.checks.workloads import workload_facts
+from cli.checks.workloads import with_named_preemptors, workload_facts
 from shared.api.names import ANNOTATION_DEACTIVATED
 from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.queues import GPU, gpu_node, workload
@@ -78,12 +78,30 @@ def test_pods_that_are_not_ready_after_the_warm_up(minutes: int, expected: list[
 
 
 def test_an_eviction_until_it_has_finished() -> None:
-    evicted = {"status": "True", "reason": "Preempted", "message": "for another"}
+    evicted = {"status": "True", "reason": "PodsReadyTimeout", "message": "too slow"}
     assert findings_of(conditions={"Evicted": evicted}) == [
-        "Kueue evicted it (Preempted: for another)"
+        "Kueue evicted it (PodsReadyTimeout: too slow)"
     ]
     assert findings_of(conditions={"Evicted": evicted, "Finished": "True"}) == []
     assert findings_of(conditions={"Evicted": "False"}) == []
+
+
+def test_a_preemption_is_a_note_with_the_name_of_the_other_one() -> None:
+    """Queues preempt every day: that is no warning."""
+    text = "Preempted to accommodate a workload (UID: w2, JobUID: u2) due to reclamation"
+    evicted = {"status": "True", "reason": "Preempted", "message": text}
+    victim = workload_facts(workload("train", conditions={"Evicted": evicted}))
+    owner = {"kind": "AppWrapper", "name": "urgent", "uid": "u2", "controller": True}
+    other = workload_facts(workload("urgent", "team2", owner=owner))
+    for known, name in (
+        ((victim, other), "AppWrapper urgent of namespace team2"),
+        ((victim,), "another workload"),
+    ):
+        (found,) = workload_findings(with_named_preemptors(known)[0], AROUND)
+        assert found.severity is FindingSeverity.NOTE
+        assert found.message == (
+            f"Kueue evicted it (Preempted: Preempted to accommodate {name} due to reclamation)"
+        )
 
 
 def test_one_that_is_deactivated() -> None:

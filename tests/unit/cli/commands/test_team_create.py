@@ -7,11 +7,12 @@ import pytest
 import yaml
 
 from cli.command import ExitCode
+from shared.api.objects import JsonObject
 from tests.support.builders.teams import GPU, TEAM1_QUOTA, gpu_nodes, team, what_teams_share
 from tests.support.fakes.cluster_objects import ClusterObjects
 from tests.support.fakes.team_session import empty, with_team
 from tests.support.fakes.team_session import team as runs
-from tests.support.manifests import TEAM, documents
+from tests.support.manifests import MANIFESTS, TEAM, documents
 
 LOCKS = ("--pod-security", "baseline-ipc-lock")
 QUOTA = (*(word for each in TEAM1_QUOTA for word in ("--quota", each)), *LOCKS)
@@ -332,19 +333,47 @@ async def test_a_user_without_read_rights_gets_a_message() -> None:
 
 async def test_the_label_is_that_of_the_operators_configuration(tmp_path: Path) -> None:
     text = "appwrapper: {teamNamespaceSelector: {matchLabels: {kind: team}}}"
-    stored = {
-        "kind": "ConfigMap",
-        "metadata": {"name": "appwrapper-operator-config", "namespace": "appwrapper-system"},
-        "data": {"config.yaml": text},
-    }
     client = empty()
-    client.put(stored)
+    client.put(operator_configuration(text))
     await runs(client, "create", "team1", *SMALL)
     assert client.one("Namespace", "team1")["metadata"]["labels"] == {"kind": "team", **LEVEL}
     file = tmp_path / "config.yaml"
     file.write_text(text.replace("team}", "other}"))
     await runs(client, "create", "team2", *SMALL, "--config", str(file))
     assert client.one("Namespace", "team2")["metadata"]["labels"] == {"kind": "other", **LEVEL}
+
+
+def operator_configuration(text: str) -> JsonObject:
+    return {
+        "kind": "ConfigMap",
+        "metadata": {"name": "appwrapper-operator-config", "namespace": "appwrapper-system"},
+        "data": {"config.yaml": text},
+    }
+
+
+@pytest.mark.parametrize("overlay", ["default", "mlbatch"])
+async def test_users_may_create_what_the_installed_overlay_lets_them_wrap(overlay: str) -> None:
+    """Overlay default asks for the user's own right, which the default role withholds."""
+    text = (MANIFESTS / "overlays" / overlay / "config.yaml").read_text()
+    client = empty()
+    client.put(operator_configuration(text))
+    ended = await runs(client, "create", "team1", *SMALL)
+    more = ["apply RoleBinding team1-may-create"] if overlay == "default" else []
+    assert client.writes == [*ALL_WRITES[:-1], *more, ALL_WRITES[-1]]
+    shown = "RoleBinding team1-may-create            created        edit for group team1-edit-group"
+    assert (shown in ended.out) is (overlay == "default")
+    client.writes.clear()
+    again = await runs(client, "create", "team1")
+    assert (again.code, client.writes) == (ExitCode.FINE, [])
+
+
+async def test_with_a_role_of_the_admins_choice_the_missing_rights_are_named() -> None:
+    client = empty()
+    client.put(operator_configuration(""))
+    client.put({"kind": "ClusterRole", "metadata": {"name": "none"}, "rules": []})
+    ended = await runs(client, "create", "team1", *SMALL, "--role", "none")
+    assert client.writes == ALL_WRITES
+    assert "WARNING: ClusterRole none lets no user create " in ended.out
 
 
 async def test_an_unread_configuration_ends_the_command_and_a_forbidden_one_is_a_warning() -> None:

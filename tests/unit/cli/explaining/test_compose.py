@@ -193,7 +193,7 @@ def test_the_condition_of_a_failed_appwrapper_is_the_answer() -> None:
     message = "no retry: exit code 42 of train-1 is in terminalExitCodes; 1 failed pod"
     found = report(reporting(ending.failed(), "Unhealthy", message=message))
     assert found.answer == f"train failed at 14:02:30 UTC, 40 s ago: {message}."
-    assert found.details == ("3 of 3 retries are spent.",)
+    assert found.details == ()
 
 
 def test_the_condition_has_the_reason_for_a_user_who_may_not_read_workloads() -> None:

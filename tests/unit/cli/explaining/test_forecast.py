@@ -2,16 +2,21 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from cli.cluster.operator_configuration import OperatorConfiguration
+from cli.cluster.unread import Unread
+from cli.explaining.answers.next_steps import next_steps
 from cli.explaining.appwrapper_objects import AppWrapperObjects
 from cli.explaining.case import case_of
 from cli.explaining.forecast import Step, StepKind
 from shared.config.configuration import AppWrapperConfig, Configuration
+from tests.support.builders.annotations import prefixed
+from tests.support.builders.autopilot import GPU
 from tests.support.builders.explained import deployed, ending
-from tests.support.builders.explained.objects import NOW
+from tests.support.builders.explained.objects import NOW, ago
 
 
 def later(seconds: float) -> timedelta:
@@ -127,3 +132,43 @@ def test_success_is_kept_for_its_ttl() -> None:
 )
 def test_nothing_is_foreseen_where_nothing_is_due(seen: AppWrapperObjects) -> None:
     assert steps(seen) == []
+
+
+def held_by_no_node(timers: dict[str, float], **world: Any) -> AppWrapperObjects:
+    """The pod without a node has waited for 60 s; failUnschedulable is 2 minutes."""
+    seen = deployed.unschedulable()
+    stored = seen.appwrapper
+    stored["metadata"]["annotations"] = prefixed(failUnschedulableDuration="2m")
+    stored["status"]["timers"] |= {
+        name: {**stored["status"]["timers"]["warmup"], "began": ago(seconds)}
+        for name, seconds in timers.items()
+    }
+    return replace(seen, world=replace(seen.world, **world))
+
+
+def test_a_pod_that_no_node_can_hold_fails_when_the_controller_s_period_is_over() -> None:
+    small = {"metadata": {"name": "gpu-1", "uid": "n"}, "status": {"allocatable": {GPU: "4"}}}
+    seen = held_by_no_node({"unschedulable": 50}, nodes=(small,))
+    case = case_of(seen)
+    (step,) = case.steps
+    assert ((step.at - NOW).total_seconds(), step.phase, step.reason) == (
+        70,
+        "Failed",
+        "Unschedulable",
+    )
+    assert next_steps(case)[0].what == f"It fails for good: {step.message}."
+    assert step.message == (
+        f"no node can hold pod {case.pods[1].name}, which requests 8 {GPU}: the largest node,"
+        f" gpu-1, has 4 {GPU}"
+    )
+    unreadable = held_by_no_node({"unschedulable": 50}, nodes=Unread("nodes", "forbidden"))
+    (blind,) = case_of(unreadable).steps
+    assert (blind.at, blind.message) == (step.at, f"no node can hold pod {case.pods[1].name}")
+
+
+def test_only_the_controller_knows_the_nodes_of_a_day_so_its_timer_decides() -> None:
+    small = {"metadata": {"name": "gpu-1", "uid": "n"}, "status": {"allocatable": {GPU: "4"}}}
+    assert steps(held_by_no_node({}, nodes=(small,))) == steps(deployed.unschedulable())
+    large = {**small, "status": {"allocatable": {GPU: "8", "cpu": "80"}}}
+    again = held_by_no_node({"unschedulable": 50}, nodes=(large,))
+    assert steps(again) == steps(deployed.unschedulable()), "a larger node has come"

@@ -150,6 +150,10 @@ def test_watching_ends_with_its_success(client: ServedObjects) -> None:
     code, out, _ = explain("train", "--watch")
     assert code == 0
     assert [line.partition("  ")[2].partition(" (")[0] for line in out.splitlines()] == [
+        # What had happened before.
+        "created",
+        "Kueue granted its quota",
+        "it turned unhealthy",
         "train was reset",
         "train succeeded at 13:58:10 UTC, 5 min 6 s ago.",
     ]

@@ -21,7 +21,12 @@ from tests.support.manifests import ROOT
 
 GOLDEN = sorted((Path(__file__).parent / "golden").glob("*.yaml"))
 # Keys that the chart does not have.
-OURS = {"terminalExitCodes", "retryableExitCodes", "unreachableGracePeriodDuration"}
+OURS = {
+    "terminalExitCodes",
+    "retryableExitCodes",
+    "unreachableGracePeriodDuration",
+    "recorder",
+}
 TABLE = re.compile(r"^\| \*\*(.+?)\*\* \|", re.M)
 
 

@@ -11,6 +11,7 @@ from cli.teams.plan import (
     Live,
     ObjectPlan,
     not_covered,
+    not_creatable,
     object_plans,
     refusals,
 )
@@ -206,6 +207,67 @@ def test_no_user_is_added_to_a_cluster_role_binding_of_another_role() -> None:
     assert (found.action, found.changes) == (Action.KEEP, ())
     assert [each.found for each in found.left] == ["cluster-admin"]
     assert found.manifest["subjects"] == [group("team1-edit-group")]
+
+
+CREATORS = replace(SETTINGS, binds_creators=True)
+
+
+def bindings(settings: TeamSettings, *items: JsonObject) -> list[ObjectPlan]:
+    """The plans for the bindings, in order: of the role, of `edit`, of the viewers."""
+    return [each for each in object_plans(settings, live(*items)) if "Binding" in each.kind]
+
+
+def test_users_who_may_wrap_only_what_they_may_create_get_the_role_for_it_too() -> None:
+    edit, creators, viewers = bindings(CREATORS)
+    assert [each.action for each in (edit, creators, viewers)] == [Action.CREATE] * 3
+    assert (creators.kind, creators.name, creators.namespace) == (
+        "RoleBinding",
+        "team1-may-create",
+        "team1",
+    )
+    assert creators.manifest["roleRef"]["name"] == "edit"
+    assert creators.manifest["subjects"] == edit.manifest["subjects"]
+
+
+def test_a_team_without_that_binding_gets_it_for_all_its_users() -> None:
+    account = {"kind": "ServiceAccount", "name": "bot", "namespace": "ci"}
+    binding = existing()["RoleBinding"]
+    binding["subjects"] = [account]
+    others = [each for kind, each in existing().items() if kind != "RoleBinding"]
+    edit, creators, _ = bindings(CREATORS, binding, *others)
+    assert (edit.action, creators.action) == (Action.KEEP, Action.CREATE)
+    assert creators.manifest["subjects"] == [account]
+    made = creators.manifest
+    edit, creators, _ = bindings(CREATORS, binding, *others, made)
+    assert (creators.action, creators.changes, creators.left) == (Action.KEEP, (), ())
+    more = replace(CREATORS, subjects=(user("bob"),))
+    edit, creators, _ = bindings(more, binding, *others, made)
+    assert creators.manifest["subjects"] == edit.manifest["subjects"] == [account, user("bob")]
+
+
+def cluster_role(*rules: JsonObject) -> JsonObject:
+    return {"kind": "ClusterRole", "metadata": {"name": "ours"}, "rules": list(rules)}
+
+
+def rule(group: str, *resources: str, verbs: tuple[str, ...] = ("create",)) -> JsonObject:
+    return {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+
+
+def test_another_role_is_warned_of_if_users_could_wrap_nothing_with_it() -> None:
+    lacking = cluster_role(
+        rule("", "pods", "services"),
+        rule("batch", "*", verbs=("get",)),
+        rule("apps", "deployments", verbs=("*",)),
+        {**rule("apps", "statefulsets"), "resourceNames": ["one"]},
+    )
+    assert list(not_creatable(lacking, CONFIG)) == [
+        "ClusterRole ours lets no user create StatefulSet, Job. The webhook"
+        " (userRBACAdmissionCheck) refuses AppWrappers with what their user may not create: bind a"
+        " role that allows it, such as edit, in the team's namespace"
+    ]
+    off = CONFIG.model_copy(update={"user_rbac_admission_check": False})
+    assert list(not_creatable(lacking, off)) == []
+    assert list(not_creatable(cluster_role(rule("*", "*", verbs=("*",))), CONFIG)) == []
 
 
 def test_the_slack_queue_is_no_teams() -> None:

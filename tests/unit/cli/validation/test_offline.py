@@ -19,7 +19,7 @@ TEAM = (
 OTHERS = """\
 - whether AppWrappers without a namespace are created in the one that their components name
 - whether you may create what AppWrappers wrap, and are the user that they name
-- whether LocalQueues and priority classes exist
+- whether LocalQueues and priority classes exist, and an image of the recorder
 - what the API server requires of each Kind: its fields, their values, names
 """
 LEFT = f"{RULES}not checked:\n{TEAM}{OTHERS}"

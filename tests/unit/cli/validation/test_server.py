@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import orjson
 import pytest
 
 from cli.cluster.connection import Cluster
@@ -18,6 +19,8 @@ from tests.support.fakes.fake_clock import FakeClock
 DRY = "dryRun=All&fieldValidation=Strict"
 PATH = "/apis/workload.codeflare.dev/v1beta2/namespaces/team1/appwrappers"
 (MANIFEST,) = manifests_of(PACKED, "aw.yaml")
+JOBS = Resource("batch", "v1", "jobs", "Job")
+OF_JOB = "POST /apis/batch/v1/namespaces/team1/jobs?dryRun=All"
 
 
 class _Client:
@@ -26,10 +29,12 @@ class _Client:
     def __init__(self, *answers: JsonObject | Exception) -> None:
         self.answers = list(answers)
         self.asked: list[str] = []
+        self.bodies: list[JsonObject] = []
 
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
         self.asked.append(f"{request.method} {request.target}")
-        answer = self.answers.pop(0)
+        self.bodies.append(orjson.loads(request.body or b"{}"))
+        answer = self.answers.pop(0) if self.answers else {}
         if isinstance(answer, Exception):
             raise answer
         return answer
@@ -41,6 +46,8 @@ class _Client:
 
 class _Discovery:
     async def resource_for(self, gvk: GroupVersionKind) -> Resource:
+        if gvk.kind == "Job":
+            return JOBS
         if gvk.kind != "AppWrapper":
             raise UnknownKind(gvk, "")
         return APPWRAPPERS
@@ -48,8 +55,9 @@ class _Discovery:
 
 async def reported(client: _Client, manifest: Manifest = MANIFEST) -> list[str]:
     cluster: Any = Cluster(client, _Discovery(), FakeClock(), "team1")  # type: ignore[arg-type]
-    found, findings = await validated_by_server(cluster, manifest, [])
-    return [*map(str, findings), str(found)]
+    untried: list[str] = []
+    found, findings = await validated_by_server(cluster, manifest, [], untried)
+    return [*map(str, findings), str(found), *untried]
 
 
 def error(code: int, reason: str, message: str, **details: Any) -> ApiError:
@@ -62,7 +70,7 @@ async def test_it_would_be_created() -> None:
     assert await reported(client) == [
         "aw.yaml:1: AppWrapper/train: valid: it would be created in team1"
     ]
-    assert client.asked == [f"POST {PATH}?{DRY}"]
+    assert client.asked == [f"POST {PATH}?{DRY}", OF_JOB]
 
 
 async def test_an_existing_object_would_be_replaced() -> None:
@@ -70,7 +78,7 @@ async def test_an_existing_object_would_be_replaced() -> None:
     assert await reported(client) == [
         "aw.yaml:1: AppWrapper/train: valid: it would replace the one in team1"
     ]
-    assert client.asked == [f"POST {PATH}?{DRY}", "GET", f"PUT {PATH}/train?{DRY}"]
+    assert client.asked == [f"POST {PATH}?{DRY}", "GET", f"PUT {PATH}/train?{DRY}", OF_JOB]
 
 
 async def test_an_object_that_changes_meanwhile_is_read_again() -> None:
@@ -79,7 +87,7 @@ async def test_an_object_that_changes_meanwhile_is_read_again() -> None:
     assert await reported(client) == [
         "aw.yaml:1: AppWrapper/train: valid: it would replace the one in team1"
     ]
-    assert client.asked[1:] == ["GET", f"PUT {PATH}/train?{DRY}"] * 3
+    assert client.asked[1:] == [*["GET", f"PUT {PATH}/train?{DRY}"] * 3, OF_JOB]
 
 
 async def test_an_object_that_changes_all_the_time_is_refused() -> None:
@@ -118,6 +126,40 @@ async def test_a_field_that_the_server_does_not_know() -> None:
     assert await reported(_Client(error(400, "BadRequest", message))) == [
         f"aw.yaml:13:7: error: spec.components[0].template.spec.no: {message}",
         "aw.yaml:1: AppWrapper/train: refused",
+    ]
+
+
+async def test_all_errors_come_in_one_round() -> None:
+    """The API server reports the wrong fields alone, and the webhook is not asked."""
+    text = PACKED.replace("components:", "componets:").replace(
+        "  name: train\nspec", "  name: train\n  labels: {a: 5}\nspec"
+    )
+    (manifest,) = manifests_of(text, "aw.yaml")
+    causes = [{"field": "metadata.name", "message": "Invalid: the webhook's words"}]
+    name = [{"field": "metadata.name", "message": "Invalid: the server's"}]
+    client = _Client(
+        error(422, "Invalid", "all", causes=causes), error(422, "Invalid", "all", causes=name)
+    )
+    assert await reported(client, manifest) == [
+        "aw.yaml:7:3: error: spec.componets: Invalid value: unknown field; did you mean"
+        ' "components"?',
+        "aw.yaml:5:12: error: metadata.labels[a]: Invalid value: must be a string, but is a number;"
+        " put it in quotes",
+        "aw.yaml:4:3: error: metadata.name: Invalid: the webhook's words",
+        "aw.yaml:13:9: error: spec.components[0].template.metadata.name: Invalid: the server's",
+        "aw.yaml:1: AppWrapper/train: refused",
+    ]
+    sent = client.bodies[0]
+    assert (sent["metadata"]["labels"], list(sent["spec"])) == ({"a": "5"}, ["components"])
+
+
+async def test_components_that_could_not_be_tried_are_named() -> None:
+    message = 'User "ann" cannot create resource "jobs"'
+    client = _Client({}, error(403, "Forbidden", message))
+    assert await reported(client) == [
+        "aw.yaml:1: AppWrapper/train: valid: it would be created in team1",
+        "spec.components[0].template: you may not create jobs yourself, so only the controller's"
+        " own create has them validated",
     ]
 
 

@@ -4,6 +4,7 @@ from datetime import timedelta
 from decimal import Decimal
 
 from controller.facts.nodes import Tag, WithheldBy
+from controller.facts.unschedulable import MEMORY
 from controller.fleet.node_index import NodeIndex
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.nodes import (
@@ -120,3 +121,35 @@ def test_nothing_is_known_of_a_node_that_was_not_seen() -> None:
     assert (nodes.tags.get("n1"), nodes.population(GPU)) == (None, 0)
     assert unschedulable(nodes) == 0
     assert nodes.unschedulable_by_reason() == {}
+
+
+def test_the_offer_of_a_node_is_remembered_when_it_gets_worse_or_goes() -> None:
+    nodes = index(START, n1="", n2="")
+    (offer,) = {each.offers for each in nodes.all()}
+    assert dict(nodes.recent().lost) == {}
+    broken = node("n1", allocatable={"cpu": "80", GPU: "0"})
+    nodes.update(change(node("n1"), broken), LATER)
+    assert dict(nodes.recent().lost) == {offer: LATER}
+    nodes.update(change(broken, node("n1")), LATER + MEMORY / 2)
+    assert dict(nodes.recent().lost) == {offer: LATER}, "it got better"
+    again = LATER + MEMORY
+    nodes.update(change(node("n2"), None), again)
+    assert dict(nodes.recent().lost) == {offer: again}
+
+
+def test_only_the_largest_offers_are_kept_and_only_for_a_day() -> None:
+    nodes = index(START)
+    for gpus, minute in (("4", 0), ("8", 1), ("2", 2)):
+        one = node("n1", allocatable={GPU: gpus})
+        nodes.update(change(None, one), START)
+        nodes.update(change(one, None), START + timedelta(minutes=minute))
+    lost = nodes.recent().lost
+    assert [dict(each)[GPU] for each in lost] == [8, 2]
+    one = node("n1", allocatable={GPU: "1"})
+    nodes.update(change(None, one), START)
+    nodes.update(change(one, None), START + timedelta(minutes=1) + MEMORY)
+    assert [dict(each)[GPU] for each in nodes.recent().lost] == [2, 1]
+
+
+def test_health_labels_are_known_as_such() -> None:
+    assert set(index(START).recent().health) == {HEALTH}

@@ -274,6 +274,38 @@ def test_an_end_is_recorded_once_before_all_have_ended(recorded: Situation) -> N
     assert unrecorded.decision == ["record as succeeded: 0", *recorded.decision]
 
 
+ENDLESS = replace(DEPLOYMENT, endless=True)
+OTHER = replace(ENDLESS, name="other")
+NEVER_ENDS = (
+    "warn (ComponentNeverEnds): all other components have succeeded, but {}: the AppWrapper keeps"
+    " running and holds its quota. To end it: appwrapper cancel NAME. Next time annotate a"
+    ' component that only serves the others with workload.codeflare.dev.appwrapper/helper: "true"'
+)
+
+
+@pytest.mark.parametrize(
+    ("components", "warned"),
+    [
+        pytest.param((COMPLETE, ENDLESS), "Deployment serve never ends", id="one"),
+        pytest.param(
+            (COMPLETE, ENDLESS, OTHER), "Deployment other and Deployment serve never end", id="two"
+        ),
+        pytest.param((ENDED, COMPLETE, ENDLESS), "Deployment serve never ends", id="the last end"),
+        pytest.param((ENDED, ENDLESS), "", id="recorded before"),
+        pytest.param((COMPLETE, JOB, ENDLESS), "", id="another Job runs"),
+        pytest.param((COMPLETE, replace(ENDLESS, helper=True), JOB), "", id="a helper"),
+        pytest.param((COMPLETE, DEPLOYMENT), "", id="pods of a Kind that may end"),
+        pytest.param((ENDLESS,), "", id="nothing ended"),
+    ],
+)
+def test_components_that_never_end_cause_one_warning_once_all_others_have_ended(
+    components: tuple[Component, ...], warned: str
+) -> None:
+    found = RUNNING.but(components=components).pods(running=3).decision
+    texts = [each for each in found if "ComponentNeverEnds" in each]
+    assert texts == ([NEVER_ENDS.format(warned)] if warned else [])
+
+
 @pytest.mark.parametrize(
     "trouble",
     [

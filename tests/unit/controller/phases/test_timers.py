@@ -27,8 +27,8 @@ def test_stored_values_of_periods() -> None:
 
 KEYS = (
     *("admission", "warmup", "failure", "deletionOnFailure", "forcefulDeletion", "retryPause"),
-    *("successTTL", "stragglers", "unready", "records", "errorStore", "noWorkload"),
-    *("queueReason", "podsTold"),
+    *("successTTL", "stragglers", "unschedulable", "unready", "records", "errorStore"),
+    *("noWorkload", "queueReason", "podsTold"),
 )
 
 

@@ -43,7 +43,8 @@ ABSENT = replace(PROVED, certain=False)
 CONSIDERED = Queueing(workload=True, considered=True)
 LACKS = "Kueue's configuration lacks it. Until an admin changes that, nothing starts it"
 GUESS = (
-    "Kueue makes no Workload for it, so nothing starts it. Possible causes: the namespace lacks a"
+    "Kueue makes no Workload for it, so nothing starts it. Possible causes: no"
+    " PriorityClass has the name that a pod's priorityClassName gives; the namespace lacks a"
     " label that managedJobsNamespaceSelector in Kueue's configuration asks for;"
     " integrations.frameworks there lacks workload.codeflare.dev/appwrapper; or Kueue does not run."
     " Ask an admin, or run: appwrapper explain"

@@ -151,7 +151,10 @@ async def test_who_is_platform(user: User, is_platform: bool) -> None:
 
 async def test_a_label_that_no_cache_has_yet_makes_a_namespace_a_teams() -> None:
     server = world()
-    known: Any = FakeKube(lists=[[listed(1, kube_object("new", 1, namespace=""))]])
+    known: Any = FakeKube(
+        lists=[[listed(1, kube_object("new", 1, namespace=""))], [listed(1)]],
+        watches=[WatchFeed(), WatchFeed()],
+    )
     known.get = server.get
     gathers = Gatherer(known, fake_sources(), AppWrapperConfig(), lambda: POD_SCHEMA)
     running = asyncio.create_task(gathers.run())
@@ -169,15 +172,52 @@ async def test_a_service_account_of_the_namespace_belongs_to_the_team_whatever_i
     assert not (await gatherer(server).for_direct_kind(created)).is_platform
 
 
-async def test_ready_once_the_namespaces_are_known() -> None:
-    listing = [listed(1, kube_object("team1", 1, namespace=""))]
-    client: Any = FakeKube(lists=[listing], watches=[WatchFeed()])
-    gathers = Gatherer(client, fake_sources(), AppWrapperConfig(), lambda: POD_SCHEMA)
+def watched(*classes: str) -> tuple[Gatherer, FakeKube]:
+    """One with namespace team1, and with these PriorityClasses, once it runs."""
+    team = kube_object("team1", 1, namespace="")
+    team["metadata"]["labels"] = TEAM
+    found = [kube_object(name, 2, namespace="") for name in classes]
+    client = FakeKube(lists=[[listed(1, team)], [listed(2, *found)]])
+    client.watches += [WatchFeed(), WatchFeed()]
+    config = AppWrapperConfig(user_rbac_admission_check=False)
+    return Gatherer(client, fake_sources(), config, lambda: POD_SCHEMA), client
+
+
+async def test_ready_once_namespaces_and_priority_classes_are_known() -> None:
+    gathers, _ = watched("high")
     assert gathers.problem() == "the namespaces are not known yet"
     running = asyncio.create_task(gathers.run())
     await settle()
     assert gathers.problem() is None
+    assert gathers._priority_classes.problem() is None
     running.cancel()
+
+
+async def test_priority_classes_are_known_by_a_watch_and_read_live_where_asked() -> None:
+    gathers, client = watched("high", "low")
+    feed = client.watches[1]
+    assert isinstance(feed, WatchFeed)
+    running = asyncio.create_task(gathers.run())
+    await settle()
+    created = request(appwrapper())
+    facts = await gathers.for_validation(created)
+    assert facts.priority_classes == frozenset({"high", "low"})
+    feed.send("ADDED", kube_object("new", 3, namespace=""))
+    feed.send("DELETED", kube_object("low", 4, namespace=""))
+    await settle()
+    assert (await gathers.for_validation(created)).priority_classes == frozenset({"high", "new"})
+    direct = request(POD, group_kind="Pod")
+    assert (await gathers.for_direct_kind(direct)).priority_classes == frozenset({"high", "new"})
+    client.lists.append([listed(5, kube_object("newer", 5, namespace=""))])
+    again = await gathers.with_live_priority_classes(facts)
+    assert again == replace(facts, priority_classes=frozenset({"newer"}))
+    running.cancel()
+
+
+async def test_outside_of_teams_no_priority_class_is_of_interest() -> None:
+    elsewhere = replace(request(appwrapper(component(POD))), namespace="tools")
+    assert (await gatherer(world("pods")).for_validation(elsewhere)).priority_classes is None
+    assert (await gatherer(world("pods")).for_direct_kind(elsewhere)).priority_classes is None
 
 
 @pytest.mark.parametrize("tried", [False, True])

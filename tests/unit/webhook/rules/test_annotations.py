@@ -44,6 +44,13 @@ WRONG = [
         "mine",
         'Invalid value: "mine": the operator\'s configuration has no error store; leave it out',
     ),
+    ("recorder", "yes", 'Invalid value: "yes": must be "true" or "false"'),
+    (
+        "recorder",
+        "true",
+        'Invalid value: "true": the operator\'s configuration names no image of the recorder; '
+        "leave it out, or ask an admin to set faultTolerance.errorAggregation.recorderImage",
+    ),
 ]
 
 
@@ -72,7 +79,8 @@ def test_all_errors_are_reported_at_once() -> None:
 
 
 def test_right_values_are_accepted() -> None:
-    stores = FaultToleranceConfig(error_aggregation=ErrorAggregation(stores={"shared": "s3://b"}))
+    errors = ErrorAggregation(stores={"shared": "s3://b"}, recorder_image="HOST/controller:1")
+    stores = FaultToleranceConfig(error_aggregation=errors)
     made = annotated(
         warmupGracePeriodDuration="10m",
         retryLimit="0",
@@ -81,6 +89,7 @@ def test_right_values_are_accepted() -> None:
         retryableExitCodes="42",
         errorAggregation="default",
         errorStore="shared",
+        recorder="true",
     )
     assert errors_of(made, fault_tolerance=stores) == []
 

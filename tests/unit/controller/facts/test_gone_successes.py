@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.observe import with_successes
+from controller.facts.gone_successes import with_successes
 from controller.facts.pod_counts import Membership, count_pods
 from controller.facts.pods import Pod
 from controller.phases.snapshot import Component, FaultTolerance, PodCounts, Presence
