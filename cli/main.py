@@ -28,6 +28,8 @@ COMMANDS: Final = {
     "logs": "show the logs of an AppWrapper's pods, by rank",
     "shell": "open a shell in a running pod, or run a command there",
     "port-forward": "make a port of a running pod reachable on this machine",
+    "hold": "keep AppWrappers from running, or stop them, until a release",
+    "release": "let held AppWrappers run again",
     "cancel": "delete AppWrappers with their pods, after a question",
     "history": "list ended AppWrappers with their GPU-hours",
     "resubmit": "run an ended AppWrapper again under a new name",

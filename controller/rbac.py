@@ -83,6 +83,13 @@ ALWAYS: Final = (
                 ("list", "watch"),
             ),
             Rule(
+                "`appwrapper hold`: spec.active of a Workload keeps a held AppWrapper out of the "
+                "queue. An annotation records it.",
+                "kueue.x-k8s.io",
+                ("workloads",),
+                ("patch",),
+            ),
+            Rule(
                 "Whether the queue of an AppWrapper exists, is stopped or is inactive.",
                 "kueue.x-k8s.io",
                 ("localqueues", "clusterqueues"),

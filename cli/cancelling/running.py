@@ -15,6 +15,7 @@ from cli.cluster.appwrappers import AppWrapperReader
 from cli.cluster.connection import Cluster, connected
 from cli.cluster.identity import own_name
 from cli.command import CommandError, ExitCode
+from cli.confirming import confirm
 from cli.creators import creator_selector
 from cli.terminal import CommandTerminal, harmless
 from shared.api.appwrapper import AppWrapper
@@ -75,14 +76,9 @@ def _confirm(
     """Show what is deleted and ask. Raises CommandError."""
     if arguments.yes:
         return
-    if not terminal.stdin.isatty():
-        raise CommandError("nothing was cancelled: confirm it in a terminal, or add --yes")
     listing = shown(targets, cluster.namespace, cluster.now())
     them = "this AppWrapper" if len(targets) == 1 else f"these {len(targets)} AppWrappers"
-    terminal.stderr.write(f"{harmless(listing)}Delete {them} and all pods? [y/N] ")
-    terminal.stderr.flush()
-    if terminal.stdin.readline().strip().lower() not in ("y", "yes"):
-        raise CommandError("nothing was cancelled", ExitCode.WANTING)
+    confirm(f"{listing}Delete {them} and all pods?", "nothing was cancelled", terminal)
 
 
 async def _delete(

@@ -91,7 +91,7 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding
             f"After kubectl delete workload -n {workload.namespace} {workload.name} --wait=false"
             " Kueue makes a new Workload, and queues it",
         )
-    elif not workload.active:
+    elif not (workload.active or workload.held):
         yield _warning(
             workload,
             "it is deactivated (spec.active: false), so Kueue does not admit it",

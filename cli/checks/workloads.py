@@ -21,8 +21,10 @@ from shared.waits.workload import (
     has_quota,
     is_active,
     is_finished,
+    is_held,
     last_eviction,
     priority_of,
+    was_held,
 )
 
 GPU: Final = "nvidia.com/gpu"
@@ -50,6 +52,7 @@ class WorkloadFacts:
     evicted: str = ""  # Kueue's reason and message, while Evicted is True
     preempted: bool = False  # Kueue evicted it for another workload, as a queue should
     gave_up: bool = False  # a limit of Kueue deactivated it
+    held: bool = False  # it is deactivated because a user holds its AppWrapper
     unready_since: datetime | None = None  # set if the workload is admitted and not ready
     uid: str = ""
     owner_uid: str = ""
@@ -72,7 +75,8 @@ class WorkloadFacts:
 def workload_facts(item: JsonObject) -> WorkloadFacts:
     metadata, spec, status = item["metadata"], item.get("spec") or {}, item.get("status") or {}
     conditions = status.get("conditions") or []
-    owner, eviction = controller_of(item), last_eviction(item)
+    owner = controller_of(item)
+    eviction = None if was_held(item) else last_eviction(item)
     admitted = is_true(conditions, ADMITTED)
     quota = condition(conditions, QUOTA_RESERVED) or {}
     return WorkloadFacts(
@@ -96,6 +100,7 @@ def workload_facts(item: JsonObject) -> WorkloadFacts:
         evicted=": ".join(filter(None, [eviction.reason, eviction.message])) if eviction else "",
         preempted=eviction is not None and eviction.reason == PREEMPTED,
         gave_up=gave_up(item),
+        held=is_held(item),
         unready_since=_unready_since(conditions) if admitted else None,
         uid=metadata.get("uid") or "",
         owner_uid=owner.uid if owner else "",

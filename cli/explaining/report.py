@@ -14,6 +14,7 @@ class Situation(StrEnum):
     NOT_OURS = "ManagedByAnother"
     NOT_SEEN = "NoControllerYet"
     SUSPENDED = "SuspendedByItsUser"
+    HELD = "HeldByItsUser"
     STARTING = "Starting"
     NO_KUEUE = "KueueNotInstalled"
     NOT_MANAGED = "NotManagedByKueue"

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.durations import span
+from cli.holds import held_text, release_command
 from cli.phases import shown_phase
 from controller.reports.pods_ready import attempt_announced
 from controller.reports.reason import Reason
@@ -49,6 +50,8 @@ def why(appwrapper: AppWrapper, pending: str, created: datetime, now: datetime) 
             text = _runs(appwrapper)
         case "Resetting":
             text = _is_reset(appwrapper, now)
+        case "Suspending" if appwrapper.held:
+            text = f"{held_text(appwrapper)}: {blocked(appwrapper) or _DELETES}"
         case "Suspending" | "Terminating":
             text = blocked(appwrapper) or _DELETES
         case "Failed":
@@ -59,6 +62,8 @@ def why(appwrapper: AppWrapper, pending: str, created: datetime, now: datetime) 
 
 
 def _waits(appwrapper: AppWrapper, pending: str) -> str:
+    if appwrapper.held:
+        return f"{held_text(appwrapper)}: {release_command(appwrapper)}"
     if is_true(appwrapper.conditions, CONDITION_QUOTA_RESERVED) or not appwrapper.suspend:
         return ""
     if not appwrapper.queue_name:

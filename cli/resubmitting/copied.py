@@ -10,6 +10,8 @@ from shared.annotations import TABLE
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import is_true
 from shared.api.names import (
+    ANNOTATION_HELD_BY,
+    ANNOTATION_HOLD,
     ANNOTATION_RESUBMITTED_FROM,
     ANNOTATION_SUBMITTED_BY,
     ANNOTATION_SUBMITTED_DIGEST,
@@ -28,6 +30,8 @@ _LONGEST: Final = 58
 _LABELS: Final = frozenset({LABEL_USER, LABEL_USERID})
 _ANNOTATIONS: Final = frozenset(
     {
+        ANNOTATION_HOLD,
+        ANNOTATION_HELD_BY,
         ANNOTATION_SUBMITTED_BY,
         ANNOTATION_SUBMITTED_SUSPENDED,
         "kubectl.kubernetes.io/last-applied-configuration",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from controller.apply.accounting import log_end
+from controller.apply.activation import activate
 from controller.apply.creator import ComponentCreator
 from controller.apply.deleter import Deleter
 from controller.apply.events import Teller
@@ -18,6 +19,7 @@ from controller.facts.observe import Observation
 from controller.memory.memory import Memory
 from controller.phases.actions import (
     Actions,
+    ActivateWorkload,
     AddFinalizer,
     CreateComponents,
     DeleteComponents,
@@ -95,6 +97,9 @@ class Applier:
                     await self._deleter.delete(current, mode, keep=keep, nodes=nodes)
                 case EvictWorkload(found):
                     await evict(self._client, appwrapper.namespace, found, now)
+                case ActivateWorkload(workload, active):
+                    namespace = appwrapper.namespace
+                    await activate(self._client, namespace, workload, active=active)
                 case RemoveFinalizer():
                     await self._let_go(appwrapper)
                 case _:

@@ -40,6 +40,7 @@ def read_status(
     return Snapshot(
         phase=phase,
         suspend=appwrapper.suspend,
+        held=appwrapper.held,
         deletion_requested=appwrapper.deletion_requested,
         finalizer=appwrapper.has_our_finalizer,
         foreign=not appwrapper.is_ours,

@@ -1,16 +1,19 @@
-"""Check by live reads whether the nodes that Kueue assigned to an AppWrapper accept its pods."""
+"""Read the Workloads of an AppWrapper, and whether the nodes that Kueue assigned accept its pods.
+
+All reads are live.
+"""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from controller.facts.assigned_nodes import assignment_of, misplacement
-from controller.phases.snapshot import Misplacement
+from controller.phases.snapshot import Misplacement, OwnWorkload
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NODES, JsonObject
 from shared.config.fault_tolerance import Autopilot
 from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.client import KubeClient
-from shared.waits.workload import LABEL_OWNER, WORKLOADS
+from shared.waits.workload import LABEL_OWNER, WORKLOADS, has_quota, is_active, is_held
 
 # Host names in one request: its URL must not become too long.
 _AT_ONCE: Final = 50
@@ -21,6 +24,19 @@ async def own_workloads(client: KubeClient, appwrapper: AppWrapper) -> list[Json
     selector = f"{LABEL_OWNER}={appwrapper.uid}"
     pages = client.pages(WORKLOADS, appwrapper.namespace, label_selector=selector)
     return [item async for page in pages for item in page.items]
+
+
+def own_workload(item: JsonObject) -> OwnWorkload:
+    """Project a Workload."""
+    metadata = item["metadata"]
+    return OwnWorkload(
+        metadata["name"],
+        metadata["uid"],
+        metadata["resourceVersion"],
+        active=is_active(item),
+        deactivated=is_held(item),
+        has_quota=has_quota(item),
+    )
 
 
 class Assignments:

@@ -104,6 +104,7 @@ class QueueWatch:
             pending=pending,
             evicted=evicted,
             considered=found is not None and found.considered,
+            deactivated=found is not None and found.held,
         )
 
     async def unmanaged(self, namespace: str) -> str | None:

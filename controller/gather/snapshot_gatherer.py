@@ -19,7 +19,7 @@ from controller.facts.own_status import known_phase, read_status
 from controller.facts.pods import Pod
 from controller.facts.unreachable import SilentNodes, find_cut_off
 from controller.facts.unschedulable import NoNodeFor
-from controller.gather.assignments import Assignments, own_workloads
+from controller.gather.assignments import Assignments, own_workload, own_workloads
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
 from controller.gather.error_store_reader import ErrorStores
@@ -36,12 +36,12 @@ from controller.phases.snapshot import Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
-from shared.kube.client import KubeClient, KubeError
+from shared.kube.client import KubeClient, KubeError, NotFound
 from shared.kube.discovery import Discovery
 from shared.kube.informer import Informer
 from shared.process.clock import Clock
 from shared.process.logs import object_fields
-from shared.waits.workload import WORKLOADS, pods_ready_eviction
+from shared.waits.workload import WORKLOADS, is_finished, pods_ready_eviction
 
 logger = logging.getLogger(__name__)
 
@@ -115,6 +115,7 @@ class SnapshotGatherer:
             Need.LIVE_PODS: self._live_pods,
             Need.EVICTION: self._eviction,
             Need.ASSIGNMENT: self._assignment,
+            Need.WORKLOADS: self._own_workloads,
             Need.KUEUE: self._kueue,
             Need.QUEUE: self._queue,
             Need.KUEUE_SETTINGS: self._kueue_settings,
@@ -297,6 +298,18 @@ class SnapshotGatherer:
                 extra=object_fields(appwrapper.namespace, appwrapper.name, appwrapper.uid),
             )
             return reads
+
+    async def _own_workloads(self, reads: Reads) -> Reads:
+        """WORKLOADS: it is not queued if no Workload can exist. Raises KubeError."""
+        try:
+            found = await own_workloads(self._client, reads.appwrapper)
+        except NotFound:
+            reads = await self._kueue(reads)
+            if reads.snapshot.queued:
+                raise
+            return reads
+        own = (own_workload(each) for each in found if not is_finished(each))
+        return reads.knowing(workloads=tuple(own))
 
     async def _kueue(self, reads: Reads) -> Reads:
         """KUEUE: it is not queued if no Workload can exist. Raises KubeError."""

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision, RootCause
-from controller.phases.snapshot import Misplacement, Suspect
+from controller.phases.snapshot import Misplacement, OwnWorkload, Suspect
 from controller.reports.reason import Reason as Reason
 from controller.reports.report import ConditionReport
 
@@ -224,6 +224,14 @@ class EvictWorkload:
 
 
 @dataclass(frozen=True, slots=True)
+class ActivateWorkload:
+    """Set `active` of this version of the Workload, and record that the controller did it."""
+
+    workload: OwnWorkload
+    active: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Warn:
     """Emit a warning Event about the AppWrapper. `logged` as for MoveTo."""
 
@@ -259,6 +267,7 @@ Action = (
     | CreateComponents
     | DeleteComponents
     | EvictWorkload
+    | ActivateWorkload
     | Warn
     | WakeAfter
 )

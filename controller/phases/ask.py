@@ -29,6 +29,7 @@ class Need(StrEnum):
     LIVE_PODS = "live pods"  # its pods, read from the API server
     EVICTION = "eviction"  # why Kueue evicted its Workload
     ASSIGNMENT = "assignment"  # whether the nodes that Kueue assigned accept its pods
+    WORKLOADS = "workloads"  # its Workloads, read from the API server
     KUEUE = "kueue"  # whether Kueue is installed
     QUEUE = "queue"  # its queue and its Workload, from watches
     KUEUE_SETTINGS = "kueue settings"  # why Kueue creates no Workload for it

@@ -8,6 +8,8 @@ from typing import Final
 
 from controller.phases.ask import Need, NotRead
 from controller.phases.phase import Phase
+from controller.phases.queueing import OwnWorkload as OwnWorkload
+from controller.phases.queueing import Queueing as Queueing
 from controller.phases.root_cause import RootCause
 from controller.phases.silent_nodes import CutOff, UnreachablePods
 from controller.phases.silent_nodes import Suspect as Suspect
@@ -259,25 +261,6 @@ class ResetHold:
 
 
 @dataclass(frozen=True, slots=True)
-class Queueing:
-    """The state of a queued AppWrapper as Kueue's objects show it.
-
-    `workload`: a Workload exists. `considered`: Kueue has considered it. `trouble`: why the queue
-    admits nothing. `unmanaged`: why Kueue creates no Workload; empty if nothing proves that, None
-    if unknown. `certain`: `trouble` or `unmanaged` is reported at once. `pending`: Kueue's reason
-    for the wait. `evicted`: why the Workload lost its quota before.
-    """
-
-    workload: bool
-    trouble: str = ""
-    certain: bool = False
-    pending: str = ""
-    evicted: str = ""
-    considered: bool = False
-    unmanaged: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Misplacement:
     """Nodes that Kueue assigned under a topology and that accept no new pods, named in `message`.
 
@@ -333,6 +316,7 @@ class Snapshot:
 
     phase: Phase
     suspend: bool = False
+    held: bool = False  # its user's annotation keeps it from running
     deletion_requested: bool = False
     finalizer: bool = False
     never_deployed: bool = False  # it is being deleted, and nothing was ever deployed
@@ -371,6 +355,7 @@ class Snapshot:
     # When QuotaReserved turned False, only while Suspended; before that, when it was first seen.
     waits_since: datetime | None = None
     misplacement: Misplacement | None = None
+    workloads: tuple[OwnWorkload, ...] = ()  # for a moment Kueue may have more than one
     pods_fell: bool = False
     blockers: tuple[str, ...] = ()
     forced_off: tuple[str, ...] = ()

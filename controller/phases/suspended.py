@@ -9,6 +9,7 @@ moment costs no write.
 from datetime import datetime
 from typing import Final
 
+from controller.phases import hold
 from controller.phases.actions import Actions, Reason
 from controller.phases.ask import Need
 from controller.phases.resuming import deploy, old_objects_remain
@@ -42,4 +43,11 @@ def starts(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actio
     return deploy(snapshot, Reason.RESUMING, report_reserved(snapshot))
 
 
-ROWS: Final[tuple[Row, ...]] = (waits, lacks_pod_set_infos, old_objects_remain, starts)
+ROWS: Final[tuple[Row, ...]] = (
+    hold.held,
+    hold.released,
+    waits,
+    lacks_pod_set_infos,
+    old_objects_remain,
+    starts,
+)

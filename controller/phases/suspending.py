@@ -1,4 +1,4 @@
-"""Suspending: Kueue or a user suspended the AppWrapper, and its quota will be released.
+"""Suspending: Kueue or a user stopped the AppWrapper, and its quota will be released.
 
 Delete the components, then release the quota, even if suspend became false again meanwhile.
 
@@ -26,8 +26,8 @@ def suspend(snapshot: Snapshot) -> Actions:
 
 
 def suspended(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions | None:
-    """Kueue or a user suspended it: Suspending."""
-    return suspend(snapshot) if snapshot.suspend else None
+    """Kueue or a user suspended it, or a user holds it: Suspending."""
+    return suspend(snapshot) if snapshot.suspend or snapshot.held else None
 
 
 def all_is_gone(snapshot: Snapshot, _now: datetime, config: FaultTolerance) -> Actions:

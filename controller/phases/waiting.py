@@ -145,11 +145,12 @@ def _report(snapshot: Snapshot, report: ConditionReport, now: datetime) -> Actio
 
 
 def _trouble_is_over(snapshot: Snapshot) -> Actions:
-    """Remove a problem that is over. If the AppWrapper still waits, the reason follows later.
+    """Remove a problem, or a hold, that is over. If it still waits, the reason follows later.
 
     Kueue's Workload still reports the old problem for a moment.
     """
-    if _current_text(snapshot).reason not in _TROUBLES:
+    reason = _current_text(snapshot).reason
+    if reason not in _TROUBLES and not (reason == Reason.HELD and snapshot.suspend):
         return ()
     return (
         SetCondition(CONDITION_QUOTA_RESERVED, False, Reason.SUSPENDED),

@@ -9,7 +9,7 @@ from typing import Final
 from controller.reports.reason import Reason
 from controller.reports.report import ConditionReport
 from shared.api.lines import clipped
-from shared.api.names import CONDITION_QUOTA_RESERVED
+from shared.api.names import ANNOTATION_HOLD, CONDITION_QUOTA_RESERVED
 from shared.api.times import format_duration
 from shared.waits.queueing import with_kueues_reason
 from shared.waits.workload import PodsReadyEviction
@@ -102,6 +102,15 @@ AWAITS_POD_SET_INFOS: Final = ConditionReport(
     Reason.SUSPENDED,
     "it starts when Kueue writes podSetInfos; if Kueue never does, Kueue does not manage "
     "this namespace or AppWrappers",
+)
+
+
+HELD: Final = ConditionReport(
+    CONDITION_QUOTA_RESERVED,
+    False,
+    Reason.HELD,
+    f"a user holds it (annotation {ANNOTATION_HOLD}). It is out of the queue, and nothing starts "
+    "until a user runs: appwrapper release",
 )
 
 

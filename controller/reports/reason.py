@@ -57,6 +57,7 @@ class Reason(StrEnum):
         "QueueUnusable",
         "its LocalQueue or ClusterQueue does not exist, is stopped or is inactive",
     )
+    HELD = "Held", "a user holds it, so nothing starts until a user releases it"
     NO_WORKLOAD = "NoWorkload", "it has no Workload of Kueue, so nothing starts it"
     PODS_READY_TIMEOUT = (
         "PodsReadyTimeout",

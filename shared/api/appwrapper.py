@@ -5,7 +5,7 @@ An absent field has the API's default: `suspend` absent is false.
 
 from dataclasses import dataclass
 
-from shared.api.names import CONTROLLER_NAME, FINALIZER, LABEL_QUEUE_NAME
+from shared.api.names import ANNOTATION_HOLD, CONTROLLER_NAME, FINALIZER, LABEL_QUEUE_NAME
 from shared.api.objects import JsonObject
 
 
@@ -75,6 +75,11 @@ class AppWrapper:
     def suspend(self) -> bool:
         """True if `suspend` is true: Kueue removes the field and never writes false."""
         return bool(self.spec.get("suspend"))
+
+    @property
+    def held(self) -> bool:
+        """True if a user's annotation keeps it from running."""
+        return self.annotations.get(ANNOTATION_HOLD) == "true"
 
     @property
     def is_ours(self) -> bool:

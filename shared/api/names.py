@@ -46,6 +46,13 @@ ANNOTATION_SUBMITTED_DIGEST: Final = ANNOTATION_PREFIX + "submitted-digest"
 ANNOTATION_SUBMITTED_SUSPENDED: Final = ANNOTATION_PREFIX + "submitted-suspended"
 # On a component without pods, "true": it survives resets and suspensions.
 ANNOTATION_KEEP: Final = ANNOTATION_PREFIX + "keep"
+# On an AppWrapper, "true": nothing runs until a user removes it. `appwrapper hold` also writes who
+# holds it, for other users.
+ANNOTATION_HOLD: Final = ANNOTATION_PREFIX + "hold"
+ANNOTATION_HELD_BY: Final = ANNOTATION_PREFIX + "held-by"
+# On Kueue's Workload, written by the controller in one request with spec.active. "true": it
+# deactivated the Workload because of a hold. "false": it activated the Workload again.
+ANNOTATION_DEACTIVATED: Final = ANNOTATION_PREFIX + "deactivated-by-hold"
 
 # Added by this project, on the Secret with the webhook's certificates, "leaf" or "ca": an admin
 # requests a new one. The webhook removes the annotation afterwards.

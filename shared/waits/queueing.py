@@ -24,8 +24,10 @@ from shared.waits.workload import (
     has_quota,
     is_active,
     is_finished,
+    is_held,
     last_eviction,
     unready_checks,
+    was_held,
     why_pending,
 )
 
@@ -137,6 +139,7 @@ class WaitingWorkload:
     """`pending` is Kueue's reason to wait, `evicted` its reason for the lost quota.
 
     Both are empty unless an AppWrapper is the owner. `considered`: Kueue has reported on its quota.
+    `held`: the controller deactivated it.
     """
 
     namespace: str
@@ -149,6 +152,7 @@ class WaitingWorkload:
     pending: str = ""
     evicted: str = ""
     considered: bool = False
+    held: bool = False
 
 
 def waiting_workload(item: JsonObject) -> WaitingWorkload:
@@ -159,7 +163,7 @@ def waiting_workload(item: JsonObject) -> WaitingWorkload:
     uid = owner.uid if owner else (metadata.get("labels") or {}).get(LABEL_OWNER) or ""
     eviction = last_eviction(item) if is_wrapped else None
     evicted = ""
-    if eviction is not None and not has_quota(item):
+    if eviction is not None and not has_quota(item) and not was_held(item):
         evicted = one_line(f"{eviction.reason}: {eviction.message}", _LONGEST)
     return WaitingWorkload(
         namespace=intern(metadata["namespace"]),
@@ -172,11 +176,15 @@ def waiting_workload(item: JsonObject) -> WaitingWorkload:
         pending=intern(one_line(pending_text(item), _LONGEST)) if is_wrapped else "",
         evicted=intern(evicted),
         considered=condition(conditions, QUOTA_RESERVED) is not None,
+        held=is_held(item),
     )
 
 
 def pending_text(item: JsonObject) -> str:
-    """Return why a Workload waits, as the end of a sentence; "" if Kueue gives no reason."""
+    """Return why a Workload waits, as the end of a sentence; "" if Kueue gives no reason.
+
+    "" too for a held one: its AppWrapper reports the hold.
+    """
     name = item["metadata"]["name"]
     if is_finished(item):
         found = condition((item.get("status") or {}).get("conditions") or (), FINISHED) or {}
@@ -184,6 +192,8 @@ def pending_text(item: JsonObject) -> str:
         return f"its Workload {name} is finished ({why}). Delete the AppWrapper and create it again"
     if gave_up(item):
         return f"Kueue took its Workload {name} out of the queue for good. {NEW_WORKLOAD}"
+    if not is_active(item) and is_held(item):
+        return ""
     if not is_active(item):
         return (
             f"its Workload {name} is out of the queue, because its spec.active is false. Kueue"

@@ -9,7 +9,8 @@ from typing import Final
 
 from shared.api.amounts import Amounts, added_up, read_amounts
 from shared.api.conditions import condition, is_true, transition_time
-from shared.api.objects import JsonObject, Resource, controller_of
+from shared.api.names import ANNOTATION_DEACTIVATED
+from shared.api.objects import JsonObject, Resource, annotation, controller_of
 from shared.api.pod_requests import all_requested
 from shared.api.times import parse_time, time_or_none
 
@@ -23,6 +24,7 @@ EVICTED: Final = "Evicted"
 PREEMPTED: Final = "Preempted"  # a reason of Evicted: another workload needed its quota
 REQUEUED: Final = "Requeued"
 FINISHED: Final = "Finished"
+_DEACTIVATED: Final = "Deactivated"  # by a client; a limit of Kueue appends its cause
 # Reasons of QuotaReserved False since Kueue 0.19 with its feature gate
 # UnadmittedWorkloadsObservability. Otherwise the reason is Pending, and only the message explains
 # it.
@@ -110,6 +112,18 @@ def is_finished(workload: JsonObject) -> bool:
 def is_active(workload: JsonObject) -> bool:
     """False if a client, or Kueue itself, removed it from the queue."""
     return (workload.get("spec") or {}).get("active") is not False
+
+
+def is_held(workload: JsonObject) -> bool:
+    """True if the controller deactivated it because a user holds its AppWrapper."""
+    return annotation(workload, ANNOTATION_DEACTIVATED) == "true"
+
+
+def was_held(workload: JsonObject) -> bool:
+    """True if a hold caused its last eviction, even if the hold is over."""
+    words = last_eviction(workload)
+    marked = annotation(workload, ANNOTATION_DEACTIVATED) is not None
+    return marked and words is not None and words.reason == _DEACTIVATED
 
 
 def why_pending(workload: JsonObject) -> Words | None:

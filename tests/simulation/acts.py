@@ -32,6 +32,7 @@ class Acts:
             "evict": lambda _name, uid, _seconds: kueue.preempt(uid),
             "deactivate": self._deactivate,
             "hold": self._hold,
+            "hold AppWrapper": self._hold_appwrapper,
             "annotate": lambda name, _uid, _seconds: self.user.annotate(name, "team/note", "seen"),
             "suspend": lambda name, _uid, _seconds: self.user.suspend(name),
             "delete": lambda name, _uid, _seconds: self.user.delete(name),
@@ -82,6 +83,10 @@ class Acts:
         """Stop the queue, which evicts all AppWrappers in it."""
         self.user.stop_cluster_queue(QUEUE)
         self._later(seconds, self.user.stop_cluster_queue, QUEUE, "None")
+
+    def _hold_appwrapper(self, name: str, uid: str, seconds: float) -> None:
+        self.user.hold(name)
+        self._later(seconds, self.user.release, name)
 
     def _delete_component(self, name: str) -> None:
         for index in range(3):

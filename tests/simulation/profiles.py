@@ -52,7 +52,11 @@ _USERS: Final = {
     "hold": 0.3,
     "deactivate": 0.5,
     "delete Workload": 0.5,
+    "hold AppWrapper": 0.5,
 }
+_LASTS: Final = frozenset(
+    {"hold", "hold AppWrapper", "deactivate", "evacuate", "silence", "outage", "freeze"}
+)
 _NODES: Final = {"evacuate": 3.0, "silence": 2.0, "evict": 1.0, "delete pod": 1.0}
 _LATENCY: Final = {"latency": (0.9, 0.08, 0.015, 0.005), "event": (0.9, 0.06, 0.03, 0.01)}
 # Another client acts right after a write.
@@ -185,9 +189,8 @@ class _Drawing:
         chosen = self._pick(f"act {number}", [*what], [*what.values()])
         at, target = self._pick(f"act {number} at", _MOMENTS), self._pick(f"act {number} on", names)
         seconds = self._pick(f"act {number} lasts", (60.0, 5.0, 20.0, 600.0))
-        lasts = chosen in ("hold", "deactivate", "evacuate", "silence", "outage", "freeze")
         limit = 30.0 if chosen == "outage" else 600.0
-        return Act(at, chosen, target, {"seconds": min(limit, seconds)} if lasts else {})
+        return Act(at, chosen, target, {"seconds": min(limit, seconds)} if chosen in _LASTS else {})
 
     def _body(self, name: str) -> JsonObject:
         count = self._pick(f"{name} has components", (1, 2), (0.75, 0.25))

@@ -110,6 +110,21 @@ _ALL: Final = (
     _one("held", config_map("c"), job(), acts=(Act(4.5, "hold", "a"),), end="Succeeded"),
     _one("early held", config_map("c"), job(), acts=(Act(1.35, "hold", "a"),), end="Succeeded"),
     _one(
+        "held by its user",
+        config_map("c"),
+        job(),
+        acts=(Act(4.5, "hold AppWrapper", "a", {"seconds": 15.0}),),
+        end="Succeeded",
+    ),
+    # Kueue has admitted it, and the controller's write of Resuming is on its way.
+    _one(
+        "held early by its user",
+        config_map("c"),
+        job(),
+        acts=(Act(1.01, "hold AppWrapper", "a", {"seconds": 1.0}),),
+        end="Succeeded",
+    ),
+    _one(
         "component deleted",
         config_map("c"),
         job(),

@@ -17,7 +17,7 @@ from shared.api.objects import APPWRAPPERS, LEASES, NAMESPACES, JsonObject
 from shared.config.configuration import Configuration
 from shared.kube.requests import Request
 from shared.process.sources import Sources
-from shared.waits.workload import EVICTED
+from shared.waits.workload import EVICTED, is_held
 from tests.simulation import programs
 from tests.simulation.actors.kueue.quota import WAITED_FOR, Release
 from tests.simulation.actors.kueue.workloads import is_active, reason
@@ -282,7 +282,8 @@ class World:
         workload = self.programs.kueue.workload_of(uid)
         if phase(item) != "Suspended" or workload is None:
             return False
-        by_kueue = not is_active(workload) and uid not in self.acts.deactivated
+        by_kueue = not (is_active(workload) or is_held(workload))
+        by_kueue = by_kueue and uid not in self.acts.deactivated
         return by_kueue or reason(workload, EVICTED).startswith("DeactivatedDueTo")
 
 

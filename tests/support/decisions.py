@@ -16,6 +16,7 @@ from controller.phases import decide
 from controller.phases.actions import (
     Action,
     Actions,
+    ActivateWorkload,
     AddFinalizer,
     ChooseAnotherName,
     ClearTimer,
@@ -210,6 +211,9 @@ def line(action: Action) -> str:
             return f"delete{how}{_SPARING if keep else ''}"
         case EvictWorkload(Misplacement(message, name, uid, version)):
             return f"evict Workload {name} ({uid}, {version}): {message}"
+        case ActivateWorkload(workload, active):
+            does = "activate" if active else "deactivate"
+            return f"{does} Workload {workload.name} ({workload.uid}, {workload.version})"
         case WakeAfter(delay):
             return f"wake after {delay.total_seconds():g}s"
         case _:

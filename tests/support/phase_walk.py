@@ -25,6 +25,7 @@ from controller.phases.snapshot import (
     FaultTolerance,
     HoldReason,
     Misplacement,
+    OwnWorkload,
     PodCounts,
     PodSetInfos,
     Presence,
@@ -113,12 +114,17 @@ _HOLDS: Final = (
 _MISPLACEMENT: Final = Misplacement(
     "its pods are assigned to node a", "appwrapper-train-1", "u", "7"
 )
+_WORKLOAD: Final = OwnWorkload("appwrapper-train-1", "u", "7", active=True)
+_WORKLOADS: Final = ((), (_WORKLOAD,), (replace(_WORKLOAD, active=False, deactivated=True),))
 _PLACES: Final = (None, _MISPLACEMENT, replace(_MISPLACEMENT, evicted=True))
 _CONDITION_TEXTS: Final[tuple[dict[str, ConditionText], ...]] = (
     {},
     {CONDITION_UNHEALTHY: ConditionText(Reason.NO_FAILED_PODS)},
     {CONDITION_UNHEALTHY: ConditionText(Reason.RESET_THROTTLED, "waits")},
-    {CONDITION_UNHEALTHY: ConditionText(Reason.REASSIGNMENT, "other nodes")},
+    {
+        CONDITION_UNHEALTHY: ConditionText(Reason.REASSIGNMENT, "other nodes"),
+        CONDITION_QUOTA_RESERVED: ConditionText(Reason.HELD, "a user holds it"),
+    },
     {
         CONDITION_DELETING_RESOURCES: ConditionText(
             Reason.DELETION_BLOCKED, "Pod train-0: a finalizer"
@@ -170,6 +176,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
     return Snapshot(
         phase=phase,
         suspend=suspend,
+        held=bits % 16 == 3,
         deletion_requested=deletion,
         finalizer=phase not in _WAITING or deletion,
         never_deployed=deletion and phase in _WAITING and not conditions and bool(bits >> 21 & 1),
@@ -194,6 +201,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         healed=None if cause else _CAUSES[(bits >> 14) % 2],
         evacuation_hold=(hold := _HOLDS[bits >> 18 & 3]),
         reset_hold=hold if hold and hold.reason is not HoldReason.BREAKER else None,
+        workloads=_WORKLOADS[bits % 3],
         misplacement=_PLACES[(bits >> 4) % 3],
         topology_workload="appwrapper-train-1" if bits & 1 else "",
         pods_fell=bits >> 20 & 3 == 1,

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 from shared.annotations import KEYS, Annotation, AnnotationError, table_for
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind, quoted
 from shared.api.names import (
+    ANNOTATION_HELD_BY,
     ANNOTATION_HELPER,
+    ANNOTATION_HOLD,
     ANNOTATION_KEEP,
     ANNOTATION_PREFIX,
     ANNOTATION_SUBMITTED_DIGEST,
@@ -33,8 +35,13 @@ if TYPE_CHECKING:
     from shared.config.configuration import AppWrapperConfig
 
 
+_ON: Final = "true"
+_VALUES: Final = (_ON, "false")
+_VALUES_EXPECTED: Final = 'must be "true" or "false"'
+
+
 def check_annotations(submission: Submission) -> Iterator[FieldError]:
-    """Reject invalid values of the annotations that change fault tolerance.
+    """Reject invalid values of the annotations that change fault tolerance, and of `hold`.
 
     On CREATE: all of them. On UPDATE: those that the request changes, or whose limit it changes by
     a label. Another configuration or another operator may have admitted the others.
@@ -43,6 +50,10 @@ def check_annotations(submission: Submission) -> Iterator[FieldError]:
     """
     old, new = submission.old_object, submission.object
     given, stored = annotations(new), annotations(old)
+    held = given.get(ANNOTATION_HOLD)
+    if held is not None and held not in _VALUES and held != stored.get(ANNOTATION_HOLD):
+        path = f"metadata.annotations[{ANNOTATION_HOLD}]"
+        yield FieldError(path, FieldErrorKind.INVALID, _VALUES_EXPECTED, quoted(held))
     if given.keys().isdisjoint(KEYS):
         return  # the usual case
     changed = [
@@ -70,8 +81,6 @@ def _check(
 
 
 _SWITCHES: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP)
-_ON: Final = "true"
-_VALUES: Final = (_ON, "false")
 
 
 def check_component_annotations(submission: Submission) -> Iterator[FieldError]:
@@ -107,8 +116,7 @@ def _check_component(path: str, sent: JsonObject, stored: JsonObject) -> Iterato
             continue
         here = f"{path}.annotations[{key}]"
         if value not in _VALUES:
-            detail = 'must be "true" or "false"'
-            yield FieldError(here, FieldErrorKind.INVALID, detail, quoted(value))
+            yield FieldError(here, FieldErrorKind.INVALID, _VALUES_EXPECTED, quoted(value))
         elif key == ANNOTATION_KEEP and value == _ON and has_pods(sent):
             detail = "only a component without pods can be kept: its pods would run without quota"
             yield FieldError(here, FieldErrorKind.FORBIDDEN, detail)
@@ -116,7 +124,12 @@ def _check_component(path: str, sent: JsonObject, stored: JsonObject) -> Iterato
 
 _OF_COMPONENTS: Final = (ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_SUBMITTED_DIGEST)
 _OF_POD_SETS: Final = (TAS_POD_INDEX_LABEL, TAS_SUB_GROUP_INDEX_LABEL, TAS_SUB_GROUP_COUNT)
-_OF_APPWRAPPER: Final = (*KEYS, ANNOTATION_SUBMITTED_SUSPENDED)
+_OF_APPWRAPPER: Final = (
+    *KEYS,
+    ANNOTATION_HOLD,
+    ANNOTATION_HELD_BY,
+    ANNOTATION_SUBMITTED_SUSPENDED,
+)
 _ON_APPWRAPPER: Final = "metadata.annotations"
 _PLACE_OF: Final = (
     dict.fromkeys(_OF_APPWRAPPER, _ON_APPWRAPPER)
@@ -142,7 +155,9 @@ def _name(key: str) -> str:
 
 
 _BY_NAME: Final = {_bare(_name(key)): key for key in _PLACE_OF}
-_GENERIC: Final = frozenset({ANNOTATION_HELPER, ANNOTATION_KEEP})  # other projects may have them
+_GENERIC: Final = frozenset(
+    {ANNOTATION_HELPER, ANNOTATION_KEEP, ANNOTATION_HOLD}
+)  # other projects may have them
 
 # The path of annotations, their keys, and the keys that are known there.
 _Given = tuple[str, Iterable[str], Collection[str]]

@@ -160,8 +160,7 @@ def keep_quota_fields(submission: Submission) -> Iterator[Change | AdmissionWarn
 
 
 TO_STOP: Final = (
-    "to stop the AppWrapper, delete it and submit it again later, or let an admin run "
-    "`kueuectl stop workload WORKLOAD`"
+    "to stop the AppWrapper, run `appwrapper hold NAME`; `appwrapper release NAME` queues it again"
 )
 _UNDONE: Final = f"Kueue undoes spec.suspend: true within seconds, and all pods restart: {TO_STOP}"
 _ENDED: Final = ("Succeeded", "Failed")  # nothing restarts

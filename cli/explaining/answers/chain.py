@@ -19,6 +19,7 @@ AnswerRule = Callable[[Case], SituationAnswer | None]
 
 # The last rule of each list always applies.
 WAITING: Final[tuple[AnswerRule, ...]] = (
+    queue.held_by_its_user,
     queue.suspended_by_its_user,
     queue.about_to_start,
     queue.kueue_is_missing,

@@ -7,6 +7,7 @@ from cli.cluster.unread import objects
 from cli.explaining.answers.next_steps import next_steps
 from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import CommandHint, Next, Situation
+from cli.holds import held_text, release_command
 from controller.phases.phase import Phase
 from controller.phases.snapshot import Presence
 from controller.reports.deleting_resources import (
@@ -94,6 +95,9 @@ def _doing(case: Case) -> tuple[str, str]:
     reported = case.reported(CONDITION_UNHEALTHY)
     if case.phase is Phase.RESETTING:
         return f"is being reset ({reported.reason})", _AFTER[Phase.RESETTING]
+    if case.appwrapper.held:
+        release = release_command(case.appwrapper)
+        return f"is {held_text(case.appwrapper)}", f"then its quota is released, until: {release}"
     return "was suspended", _AFTER[Phase.SUSPENDING]
 
 

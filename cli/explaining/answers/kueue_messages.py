@@ -10,7 +10,7 @@ from shared.api.lines import one_line
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.api.objects import JsonObject
 from shared.waits.queueing import without_kueues_reason
-from shared.waits.workload import last_eviction
+from shared.waits.workload import last_eviction, was_held
 
 # The name under which Kueue reports events about AppWrappers ends so.
 _KUEUES_RECORDER: Final = "-kueue-controller"
@@ -23,7 +23,7 @@ def evictions(case: Case) -> tuple[str, ...]:
     timed_out = reported.reason == Reason.PODS_READY_TIMEOUT
     own = (without_kueues_reason(reported.message),) if timed_out else ()
     eviction = last_eviction(case.queue.workload) if case.queue.workload else None
-    if eviction is None:
+    if case.queue.workload is None or eviction is None or was_held(case.queue.workload):
         return own
     at = f" at {case.when(eviction.since)}" if eviction.since else ""
     return (f"Kueue took its quota back{at} ({eviction.reason}): {eviction.message}", *own)

@@ -8,12 +8,20 @@ from cli.durations import span
 from cli.explaining.answers.kueue_messages import evictions, kueue_messages, kueue_warning
 from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.report import CommandHint, Next, Situation
+from cli.holds import held_text, release_command
 from controller.phases.phase import Phase
 from controller.reports.reason import Reason
 from shared.api.names import CONDITION_QUOTA_RESERVED
 from shared.waits.kueue_settings import NAME, unmanaged_because
 from shared.waits.queueing import pending_text
-from shared.waits.workload import gave_up, has_quota, is_active, is_finished, unready_checks
+from shared.waits.workload import (
+    gave_up,
+    has_quota,
+    is_active,
+    is_finished,
+    is_held,
+    unready_checks,
+)
 
 # Kueue usually creates a Workload within a second.
 _KUEUES_PATIENCE: Final = timedelta(seconds=15)
@@ -22,6 +30,25 @@ _KUEUES_PATIENCE: Final = timedelta(seconds=15)
 def is_waiting(case: Case) -> bool:
     """True if the AppWrapper is suspended and not being deleted."""
     return case.phase is Phase.SUSPENDED and not case.appwrapper.deletion_requested
+
+
+def held_by_its_user(case: Case) -> SituationAnswer | None:
+    """Apply if a user holds the AppWrapper, or if the controller has not ended the hold yet."""
+    if case.appwrapper.held:
+        return SituationAnswer(
+            situation=Situation.HELD,
+            sentence=f"{case.name} is {held_text(case.appwrapper)}: it is out of the queue, and"
+            " nothing starts until a user releases it.",
+            next=(Next("Nothing happens until then."),),
+            commands=(CommandHint(release_command(case.appwrapper), "let it run again"),),
+        )
+    if case.reported(CONDITION_QUOTA_RESERVED).reason != Reason.HELD:
+        return None
+    return SituationAnswer(
+        situation=Situation.HELD,
+        sentence=f"{case.name} was held and is released: the controller is about to queue it"
+        " again.",
+    )
 
 
 def suspended_by_its_user(case: Case) -> SituationAnswer | None:
@@ -158,7 +185,7 @@ def workload_is_stuck(case: Case) -> SituationAnswer | None:
         # Kueue makes the next one under the same name: kubectl could wait for its end.
         command = f"delete workload {name} --wait=false"
         commands = (case.kubectl(command, "queue it again (for admins)"),)
-    elif not is_active(workload):
+    elif not (is_active(workload) or is_held(workload)):
         patch = '{"spec":{"active":true}}'
         command = f"patch workload {name} --type merge --patch '{patch}'"
         commands = (case.kubectl(command, "queue it again"),)

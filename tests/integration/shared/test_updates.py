@@ -99,8 +99,7 @@ async def test_a_suspension_releases_the_place_to_kueue(
     done = await kubectl.run("patch", *ON_IT, "-o", "json", *merge({"spec": {"suspend": True}}))
     assert done.err == (
         "Warning: Kueue undoes spec.suspend: true within seconds, and all pods restart: to stop "
-        "the AppWrapper, delete it and submit it again later, or let an admin run "
-        "`kueuectl stop workload WORKLOAD`\n"
+        "the AppWrapper, run `appwrapper hold NAME`; `appwrapper release NAME` queues it again\n"
     )
     assert json.loads(done.out)["spec"]["suspend"] is True
 

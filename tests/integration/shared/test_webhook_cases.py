@@ -35,8 +35,7 @@ APPWRAPPER = "workload.codeflare.dev/appwrapper"
 KUEUE = "system:serviceaccount:kueue-system:kueue-controller-manager"
 PUT_BACK = (
     "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
-    "to stop the AppWrapper, delete it and submit it again later, or let an admin run "
-    "`kueuectl stop workload WORKLOAD`"
+    "to stop the AppWrapper, run `appwrapper hold NAME`; `appwrapper release NAME` queues it again"
 )
 
 

@@ -5,7 +5,7 @@ The webhook does not run here, so an act must be one that it permits.
 
 from collections.abc import Callable, Mapping
 
-from shared.api.names import LABEL_COMPONENT, LABEL_UID
+from shared.api.names import ANNOTATION_HOLD, LABEL_COMPONENT, LABEL_UID
 from shared.api.objects import APPWRAPPERS, PODS, JsonObject, Resource, is_being_deleted, label
 from shared.waits.quota import CLUSTER_QUEUES
 from shared.waits.workload import WORKLOADS
@@ -58,6 +58,19 @@ class User:
             APPWRAPPERS,
             name,
             lambda item: item["metadata"].setdefault("annotations", {}).update({key: value}),
+        )
+
+    def hold(self, name: str) -> None:
+        """Hold an AppWrapper, as `appwrapper hold` does."""
+        self.annotate(name, ANNOTATION_HOLD, "true")
+
+    def release(self, name: str) -> None:
+        """Release an AppWrapper, as `appwrapper release` does."""
+        self._tell(f"releases {name}")
+        self._change(
+            APPWRAPPERS,
+            name,
+            lambda item: (item["metadata"].get("annotations") or {}).pop(ANNOTATION_HOLD, None),
         )
 
     def suspend(self, name: str) -> None:

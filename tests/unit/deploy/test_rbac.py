@@ -106,7 +106,7 @@ def test_the_rest_of_what_the_controller_may_do() -> None:
     assert verbs(role, "", "events") == {"list", "create", "patch"}
     assert verbs(role, "apps", "replicasets") == {"get", "list", "delete"}
     assert verbs(role, "apiextensions.k8s.io", "customresourcedefinitions") == {"get", "list"}
-    assert verbs(role, "kueue.x-k8s.io", "workloads") == {"list", "watch"}
+    assert verbs(role, "kueue.x-k8s.io", "workloads") == {"list", "watch", "patch"}
     assert verbs(role, "kueue.x-k8s.io", "localqueues") == {"get", "list", "watch"}
     assert verbs(role, "kueue.x-k8s.io", "clusterqueues") == {"get", "list", "watch"}
     assert verbs(role, "kueue.x-k8s.io", "workloads/status") == {"patch"}

@@ -1,4 +1,4 @@
-"""The pages "cancel.md" and "resubmit.md" have the commands' own options."""
+"""The pages "cancel.md", "hold.md" and "resubmit.md" have the commands' own options."""
 
 import re
 
@@ -11,7 +11,7 @@ SHARED = {"--help", "--debug", "--output", "--kubeconfig", "--context", "--names
 IDENTITY = {"--as", "--as-group"}
 
 
-@pytest.mark.parametrize("name", ["cancel", "resubmit"])
+@pytest.mark.parametrize("name", ["cancel", "hold", "resubmit"])
 def test_the_page_has_every_option(name: str) -> None:
     parser = build_parser([name])
     (commands,) = (each for each in parser._actions if isinstance(each.choices, dict))

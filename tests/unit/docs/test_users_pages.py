@@ -65,10 +65,10 @@ def test_the_pages_validate_four_times() -> None:
 def test_every_manifest_is_yaml_and_its_annotations_exist(name: str) -> None:
     known = {each.key for each in TABLE}
     prefix = "workload.codeflare.dev.appwrapper/"
-    of_components = {f"{prefix}helper", f"{prefix}keep"}
+    others = {f"{prefix}helper", f"{prefix}hold", f"{prefix}keep"}
     for text in re.findall(r"^```yaml\n(.*?)^```", TEXTS[name], re.MULTILINE | re.DOTALL):
         assert yaml.safe_load(text)
-        assert set(re.findall(rf"^ *({prefix}\w+):", text, re.MULTILINE)) <= known | of_components
+        assert set(re.findall(rf"^ *({prefix}\w+):", text, re.MULTILINE)) <= known | others
 
 
 def test_the_periods_of_the_timeline_are_the_defaults() -> None:

@@ -13,22 +13,26 @@ from typing import Final
 from shared.api.amounts import added_up
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity
-from shared.waits.workload import FINISHED, WORKLOADS
+from shared.waits.workload import FINISHED, WORKLOADS, is_held
 from tests.simulation.actors.kueue.workloads import has, holds_quota, is_active, owner_uid, reason
 from tests.simulation.api.store import Store, Write
 
 
 class Why(StrEnum):
-    """Why quota became free. Kueue waits for the AppWrapper only before the first two."""
+    """Why quota became free.
+
+    Kueue waits for the AppWrapper only before the first two, and the controller before HELD.
+    """
 
     FINISHED = "the AppWrapper reported its end"
     STOPPED = "the evicted AppWrapper reported that it stopped"
+    HELD = "the controller deactivated the Workload because of a hold"
     DEACTIVATED = "the Workload was deactivated"
     ORPHANED = "the AppWrapper was being deleted"
     DELETED = "the Workload was deleted"
 
 
-WAITED_FOR: Final = frozenset({Why.FINISHED, Why.STOPPED})
+WAITED_FOR: Final = frozenset({Why.FINISHED, Why.STOPPED, Why.HELD})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,9 @@ def _why(workload: JsonObject, gone: bool) -> Why:
         return Why.ORPHANED if orphaned else Why.FINISHED
     if gone:
         return Why.DELETED
-    return Why.STOPPED if is_active(workload) else Why.DEACTIVATED
+    if is_active(workload):
+        return Why.STOPPED
+    return Why.HELD if is_held(workload) else Why.DEACTIVATED
 
 
 def used_by(workloads: Iterable[JsonObject]) -> dict[str, Decimal]:

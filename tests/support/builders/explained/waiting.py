@@ -5,6 +5,7 @@ from typing import Any
 
 from cli.cluster.unread import Unread
 from cli.explaining.appwrapper_objects import AppWrapperObjects
+from shared.api.names import ANNOTATION_DEACTIVATED
 from shared.api.objects import JsonObject
 from tests.support.builders.appwrappers import with_quota_seconds
 from tests.support.builders.explained.objects import (
@@ -157,6 +158,16 @@ def backs_off() -> AppWrapperObjects:
 def deactivated() -> AppWrapperObjects:
     """An admin deactivated its Workload."""
     return _evicted("Deactivated", "The workload is deactivated")
+
+
+def held_by_user() -> AppWrapperObjects:
+    """Its user holds it (`appwrapper hold`)."""
+    waits = condition("QuotaReserved", "False", "Held", "a user holds it", seconds=300)
+    evicted = condition("Evicted", "True", "Deactivated", "The workload is deactivated")
+    mine = workload(pending("Pending", "deactivated"), evicted, spec={"active": False})
+    mine["metadata"]["annotations"] = {ANNOTATION_DEACTIVATED: "true"}
+    marks = {"hold": "true", "held-by": "alice"}
+    return seen(appwrapper("Suspended", waits, annotations=marks), world(mine))
 
 
 def evicted_too_often() -> AppWrapperObjects:
@@ -356,6 +367,7 @@ SITUATIONS: dict[str, Callable[[], AppWrapperObjects]] = {
     "preempted": preempted,
     "backs-off": backs_off,
     "deactivated": deactivated,
+    "held-by-user": held_by_user,
     "evicted-too-often": evicted_too_often,
     "never-fits": never_fits,
     "uncovered-resource": uncovered,

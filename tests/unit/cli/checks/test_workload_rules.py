@@ -10,6 +10,7 @@ from cli.checks.findings import FindingSeverity
 from cli.checks.nodes import node_of
 from cli.checks.workload_rules import Surroundings, workload_findings
 from cli.checks.workloads import with_named_preemptors, workload_facts
+from shared.api.names import ANNOTATION_DEACTIVATED
 from shared.config.fault_tolerance import Autopilot
 from tests.support.builders.queues import GPU, gpu_node, workload
 
@@ -109,6 +110,13 @@ def test_one_that_is_deactivated() -> None:
         ' -n team1 appwrapper-train --type merge --patch \'{"spec":{"active":true}}\' puts it in'
         " the queue again"
     ]
+
+
+def test_one_that_its_user_holds() -> None:
+    evicted = {"status": "True", "reason": "Deactivated", "message": "deactivated"}
+    item = workload("train", active=False, conditions={"Evicted": evicted})
+    item["metadata"]["annotations"] = {ANNOTATION_DEACTIVATED: "true"}
+    assert [*workload_findings(workload_facts(item), AROUND)] == []
 
 
 def test_one_that_a_limit_of_kueue_deactivated() -> None:

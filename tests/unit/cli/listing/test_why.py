@@ -47,6 +47,11 @@ def why_of(item: JsonObject) -> str:
             "its Workload appwrapper-train-4f2d1 is out of the queue, because its spec.active is"
             " false. Kueue queues it again once that is true",
         ),
+        (
+            waiting.held_by_user,
+            "Suspended",
+            "held by alice: appwrapper release train -n team1",
+        ),
         (waiting.no_workload, "Suspended", "waits for Kueue"),
         (waiting.suspended_by_user, "Suspended", "suspended by its user (spec.suspend: true)"),
         (waiting.admitted, "Suspended", ""),

@@ -9,6 +9,7 @@ import pytest
 from controller.phases import decide
 from controller.phases.actions import (
     Actions,
+    ActivateWorkload,
     CreateComponents,
     DeleteComponents,
     DeletionMode,
@@ -43,7 +44,13 @@ Decisions = list[tuple[Snapshot, Actions]]
 HOLDS_NOTHING = (Phase.EMPTY, Phase.SUSPENDED)
 # The next pass sees other components, is in another phase, or is none.
 ANOTHER_SITUATION = (
-    MoveTo | PlanDeployment | RecordEnds | RecordFailures | RecordRefusal | RemoveFinalizer
+    ActivateWorkload
+    | MoveTo
+    | PlanDeployment
+    | RecordEnds
+    | RecordFailures
+    | RecordRefusal
+    | RemoveFinalizer
 )
 DELETION_BEGINS = StartTimer(Timer.FORCEFUL_DELETION)
 PAUSE_BEGINS = StartTimer(Timer.RETRY_PAUSE)
@@ -77,8 +84,21 @@ def test_suspension_is_always_respected(decisions: Decisions) -> None:
     """Whatever resets wait for."""
     holding = (Phase.RESUMING, Phase.RUNNING, Phase.RESETTING)
     for snapshot, actions in decisions:
-        if snapshot.suspend and not snapshot.deletion_requested and snapshot.phase in holding:
+        stops = snapshot.suspend or snapshot.held
+        if stops and not snapshot.deletion_requested and snapshot.phase in holding:
             assert MoveTo(Phase.SUSPENDING, Reason.SUSPENDING) in actions
+
+
+def test_a_workload_is_deactivated_only_when_nothing_is_deployed(decisions: Decisions) -> None:
+    """Kueue frees its quota at once."""
+    seen = set()
+    for snapshot, actions in decisions:
+        written = [each.active for each in actions if isinstance(each, ActivateWorkload)]
+        assert not written or (snapshot.phase is Phase.SUSPENDED and snapshot.queued)
+        if snapshot.held and snapshot.phase in HOLDS_NOTHING:
+            assert moves(actions) <= {Phase.SUSPENDED, Phase.TERMINATING}
+        seen |= {*written}
+    assert seen == {False, True}
 
 
 def test_resources_deployed_turns_false_only_with_the_proof(decisions: Decisions) -> None:

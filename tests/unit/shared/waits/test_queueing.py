@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from shared.api.names import ANNOTATION_DEACTIVATED
 from shared.waits.queueing import (
     cluster_queue,
     local_queue,
@@ -116,6 +117,14 @@ def workload(*conditions: Any, owner: Any = OWNER, active: bool = True, **status
     }
 
 
+BY_CLIENT = {"type": "Evicted", "status": "True", "reason": "Deactivated", "message": "so"}
+
+
+def held(item: Any, mark: str) -> Any:
+    item["metadata"]["annotations"] = {ANNOTATION_DEACTIVATED: mark}
+    return item
+
+
 @pytest.mark.parametrize(
     ("item", "pending", "evicted"),
     [
@@ -137,6 +146,16 @@ def workload(*conditions: Any, owner: Any = OWNER, active: bool = True, **status
             " again once that is true",
             "",
             id="deactivated",
+        ),
+        pytest.param(held(workload(BY_CLIENT, WAITS, active=False), "true"), "", "", id="held"),
+        pytest.param(
+            held(workload(BY_CLIENT, WAITS), "false"), "no quota", "", id="queued after a hold"
+        ),
+        pytest.param(
+            held(workload(GONE, WAITS), "false"),
+            "no quota",
+            f"Preempted: {GONE['message']}",
+            id="preempted after a hold",
         ),
         pytest.param(
             workload(LIMITED, active=True),

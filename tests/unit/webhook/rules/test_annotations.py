@@ -37,6 +37,7 @@ WRONG = [
         'Invalid value: "": must be exit codes from 1 to 255 with commas between them, '
         "such as 3,10,42",
     ),
+    ("hold", "yes", 'Invalid value: "yes": must be "true" or "false"'),
     ("errorAggregation", "latest", 'Invalid value: "latest": must be earliest, default or off'),
     (
         "errorStore",

@@ -13,7 +13,7 @@ from webhook.verdicts import Allowed
 QUEUE = {"kueue.x-k8s.io/queue-name": "default-queue"}
 UNDONE = (
     "Kueue undoes spec.suspend: true within seconds, and all pods restart: to stop the AppWrapper, "
-    "delete it and submit it again later, or let an admin run `kueuectl stop workload WORKLOAD`"
+    "run `appwrapper hold NAME`; `appwrapper release NAME` queues it again"
 )
 KUEUE = User("system:serviceaccount:kueue-system:kueue-controller-manager", "")
 

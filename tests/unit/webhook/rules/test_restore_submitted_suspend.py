@@ -23,8 +23,7 @@ PUT_BACK = (
 )
 STAYS = (
     "spec.suspend stays false: it was already true in the file when the AppWrapper was created; "
-    "to stop the AppWrapper, delete it and submit it again later, or let an admin run "
-    "`kueuectl stop workload WORKLOAD`"
+    "to stop the AppWrapper, run `appwrapper hold NAME`; `appwrapper release NAME` queues it again"
 )
 SUSPENDED = appwrapper(suspend=True)
 QUEUE = "kueue.x-k8s.io/queue-name"
