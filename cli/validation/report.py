@@ -75,7 +75,7 @@ def _pointed_at(path: str, message: str, target: JsonObject) -> str:
     if not path or key is None:
         return path
     named = f"{path}.{key['key']}"
-    # What is quoted is a key of the field, or else the field's value.
+    # The quoted text is a key of the field, or the whole value of the field.
     return named if len(way_in(target, named)) > len(way_in(target, path)) else path
 
 
