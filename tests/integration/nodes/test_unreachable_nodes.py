@@ -27,7 +27,7 @@ async def nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
 
 def said(item: JsonObject) -> str:
     """Returns the message of PodsReady."""
-    conditions = item["status"].get("conditions") or ()
+    conditions = (item.get("status") or {}).get("conditions") or ()
     return next((each["message"] for each in conditions if each["type"] == "PodsReady"), "")
 
 
