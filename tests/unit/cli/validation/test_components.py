@@ -92,13 +92,15 @@ async def test_each_error_has_its_place_in_the_appwrapper() -> None:
 
 
 async def test_errors_that_are_reported_already_are_not_repeated() -> None:
+    """Another error about the same field is another fault."""
     server = Server(INVALID)
     server.heard.append('unknown field "spec.a"')  # of an earlier request
-    known = (f"{AT}.metadata.name: Invalid value: the webhook's words",)
-    found = await server.findings(JOB, known=known)
-    assert [each.partition(": ")[0] for each in found.errors] == [
-        f"{AT}.spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]"
-    ]
+    name = f"{AT}.metadata.name: Invalid value: "
+    found = await server.findings(JOB, known=(f'{name}"broken_Name": a DNS label',))
+    limits = f"{AT}.spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]"
+    assert [each.partition(": ")[0] for each in found.errors] == [limits]
+    found = await server.findings(JOB, known=(f"{name}too long",))
+    assert [each.partition(": ")[0] for each in found.errors] == [f"{AT}.metadata.name", limits]
     assert found.warnings == []
 
 
@@ -154,6 +156,26 @@ async def test_this_operators_refusal_of_direct_objects_is_no_finding(message: s
 )
 async def test_other_refusals_are_warnings(message: str) -> None:
     found = await Server(forbidden(message)).findings(JOB)
+    assert found.warnings == [f"{AT}: the cluster refuses this Job to you: {message}"]
+    assert found.errors == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message"),
+    [
+        (400, "", 'admission webhook "policy.example.com" denied the request: no latest'),
+        (
+            422,
+            "Invalid",
+            "jobs.batch \"a\" is forbidden: ValidatingAdmissionPolicy 'limits' with binding 'all'"
+            " denied request: too many",
+        ),
+    ],
+)
+async def test_another_policy_may_refuse_with_any_status(
+    code: int, reason: str, message: str
+) -> None:
+    found = await Server(error(code, reason, message)).findings(JOB)
     assert found.warnings == [f"{AT}: the cluster refuses this Job to you: {message}"]
     assert found.errors == []
 
