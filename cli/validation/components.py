@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cli.cluster.connection import Cluster
+from cli.validation.component_values import value_errors
 from cli.validation.messages import REFUSALS, messages_of, placed_message
 from shared.api.names import GROUP
 from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource, metadata
@@ -89,6 +90,10 @@ async def component_findings(
     heard.clear()
     found.errors = [each for each in found.errors if each not in known]
     reported = set(map(_path, [*known, *found.errors]))
+    if found.untried:
+        own = [each for each in value_errors(appwrapper) if _path(each) not in reported]
+        found.errors += own
+        reported |= set(map(_path, own))
     found.warnings = [each for each in found.warnings if _path(each) not in reported]
     return found
 

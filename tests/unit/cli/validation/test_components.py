@@ -19,6 +19,7 @@ JOB: JsonObject = {
     "metadata": {"name": "broken_Name"},
     "spec": {"template": {"spec": {"containers": []}}},
 }
+SOUND = {**JOB, "metadata": {"name": "train"}}
 AT = "spec.components[0].template"
 
 
@@ -123,12 +124,28 @@ RIGHT = 'jobs.batch is forbidden: User "ann" cannot create resource "jobs" in AP
 
 
 async def test_components_without_the_right_to_create_are_named() -> None:
-    found = await Server(forbidden(RIGHT)).findings(JOB, JOB)
+    found = await Server(forbidden(RIGHT)).findings(SOUND, SOUND)
     assert (found.errors, found.warnings) == ([], [])
     assert list(found.not_checked()) == [
         "spec.components[0].template, spec.components[1].template: you may not create jobs"
         " yourself, so only the controller's own create has them validated"
     ]
+
+
+async def test_without_that_right_names_and_whole_devices_are_checked_here() -> None:
+    limits = {"nvidia.com/gpu": "1500m", "cpu": "1500m", "pod.alpha.kubernetes.io/a": "0.5"}
+    containers = [{"name": "main", "resources": {"limits": limits}}]
+    job = {**JOB, "spec": {"template": {"spec": {"containers": containers}}}}
+    role = {**JOB, "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
+    found = await Server(forbidden(RIGHT)).findings(job, role)
+    assert found.errors == [
+        f'{AT}.metadata.name: Invalid value: "broken_Name": write up to 253 lower-case letters,'
+        " digits, '-' and '.', with a letter or digit at both ends of each part",
+        f"{AT}.spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value:"
+        ' "1500m": must be a whole number',
+    ]
+    assert (await Server(forbidden(RIGHT)).findings(SOUND)).errors == []
+    assert (await Server(None).findings(job)).errors == [], "the API server has checked it"
 
 
 @pytest.mark.parametrize(
