@@ -1,7 +1,7 @@
 """Check names and amounts of components as the API server does for their Kinds. Pure.
 
-For a validation without a cluster, and for users who may not create the components: no dry run of
-theirs has the API server check these.
+For a validation without a cluster, and for users who may not create the components: then no dry
+run has the API server check these.
 """
 
 from collections.abc import Iterator

@@ -3,8 +3,8 @@
 import pytest
 
 from cli.cluster.operator_configuration import CONFIG_NAME
-from controller.fleet.breaker import RECORD_NAME
 from cli.pod_security import POLICY
+from controller.fleet.breaker import RECORD_NAME
 from shared.api.objects import JsonObject
 from shared.config.configuration import LabelSelector
 from tests.support.manifests import TEAM, document, documents

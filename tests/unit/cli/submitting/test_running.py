@@ -121,7 +121,7 @@ def test_a_job_is_wrapped_first(submit: Any) -> None:
     assert client.tried == ["Job train"]
 
 
-def test_components_that_nobody_checked_are_named(submit: Any) -> None:
+def test_components_that_the_server_could_not_check_are_named(submit: Any) -> None:
     """As for members under overlay mlbatch, who may wrap what they may not create."""
     client = Creating()
     message = 'jobs.batch is forbidden: User "ann" cannot create resource "jobs"'
