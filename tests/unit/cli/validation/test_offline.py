@@ -202,8 +202,8 @@ def test_names_of_components_and_fractions_of_devices(files: Path) -> None:
         1,
         [
             "wrong.yaml:12:9: error: spec.components[0].template.metadata.name: Invalid value:"
-            " \"Train_1\": write up to 253 lower-case letters, digits, '-' and '.', with a letter or"
-            " digit at both ends of each part",
+            " \"Train_1\": write up to 253 lower-case letters, digits, '-' and '.', with a letter"
+            " or digit at both ends of each part",
             "wrong.yaml:20:36: error: spec.components[0].template.spec.template.spec.containers[0]"
             '.resources.limits[nvidia.com/gpu]: Invalid value: "1.5": must be a whole number',
         ],
