@@ -47,7 +47,7 @@ def failed(case: Case) -> SituationAnswer | None:
     else:
         why = f" ({reported.reason})" if reported.reason else ""
     holds = case.is_true(CONDITION_QUOTA_RESERVED)
-    details = [f"{rest[0].upper()}{rest[1:]}."] if rest else []
+    details = [_sentence(rest)] if rest else []
     details += [*_why_no_retry(case), *(REMEDIES if refusal_in(reported.message) else ())]
     if holds:
         details.append("It still holds its quota, until all of its pods are gone.")
@@ -58,6 +58,12 @@ def failed(case: Case) -> SituationAnswer | None:
         next=_removal(case, "deletion-on-failure grace period"),
         commands=_help_after_failure(case),
     )
+
+
+def _sentence(text: str) -> str:
+    """Return the text as a sentence. A name such as retryLimit keeps its first letter."""
+    is_word = text.partition(" ")[0].islower()
+    return f"{text[0].upper() if is_word else text[0]}{text[1:]}."
 
 
 def _first_failure(case: Case) -> RootCause | None:
