@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 from pathlib import Path
@@ -108,7 +108,7 @@ class Person:
         self._folder = folder
         self._environment = {
             name: value
-            for name, value in (os.environ | dict(environment) | {"COLUMNS": "250"}).items()
+            for name, value in (os.environ | {"COLUMNS": "250"} | dict(environment)).items()
             if name not in _OF_MAKE
         }
         self._exported = notes / "exported"
@@ -124,9 +124,7 @@ class Person:
                 _TIMEOUT.sub(KUBECTL_PATIENCE, self.would_type(block.commands)),
             )
         )
-        code, output = await captured(
-            ("bash", "-c", script), environment=self._environment, folder=self._folder
-        )
+        code, output = await self._run(("bash", "-c", script))
         problem = f"{block.heading}, line {block.line}: exit code {code}\n{output}"
         if (code != 0) != block.is_refused:
             raise AssertionError(problem)
@@ -135,6 +133,10 @@ class Person:
             if not shows(expected, without_asides(output)):
                 raise AssertionError(f"{problem}\nis not what the page shows:\n{expected}")
         return output
+
+    async def _run(self, command: Sequence[str]) -> tuple[int, str]:
+        """Returns the exit code and what is printed."""
+        return await captured(command, environment=self._environment, folder=self._folder)
 
     def would_type(self, text: str) -> str:
         """Returns the text with its examples replaced."""

@@ -47,7 +47,7 @@ def failed(case: Case) -> SituationAnswer | None:
     else:
         why = f" ({reported.reason})" if reported.reason else ""
     holds = case.is_true(CONDITION_QUOTA_RESERVED)
-    details = [f"{rest[0].upper()}{rest[1:]}."] if rest else []
+    details = [_sentence(rest)] if rest else []
     details += [*_why_no_retry(case), *(REMEDIES if refusal_in(reported.message) else ())]
     if holds:
         details.append("It still holds its quota, until all of its pods are gone.")
@@ -58,6 +58,12 @@ def failed(case: Case) -> SituationAnswer | None:
         next=_removal(case, "deletion-on-failure grace period"),
         commands=_help_after_failure(case),
     )
+
+
+def _sentence(text: str) -> str:
+    """Return the text as a sentence. A name such as retryLimit keeps its first letter."""
+    is_word = text.partition(" ")[0].islower()
+    return f"{text[0].upper() if is_word else text[0]}{text[1:]}."
 
 
 def _first_failure(case: Case) -> RootCause | None:
@@ -81,11 +87,13 @@ def _help_after_failure(case: Case) -> tuple[CommandHint, ...]:
     logs = CommandHint(f"appwrapper logs {own}", "what its pods wrote, as far as it is kept")
     if case.raw_pods:
         return (logs,)
-    keep = "add --set deletionOnFailureGracePeriodDuration=30m to keep its pods after a failure"
-    again = CommandHint(
-        f"appwrapper resubmit {own}", f"run it again under a new name; {keep} for half an hour"
+    resubmit = f"appwrapper resubmit {own}"
+    again = CommandHint(resubmit, "run it again under a new name")
+    kept = CommandHint(
+        f"{resubmit} --set deletionOnFailureGracePeriodDuration=30m",
+        "the same, and keep its pods for half an hour after a failure",
     )
-    return (logs, again)
+    return (logs, again, kept)
 
 
 def _why_no_retry(case: Case) -> tuple[str, ...]:

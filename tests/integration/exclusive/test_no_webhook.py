@@ -181,7 +181,7 @@ async def _orphans(who: Kubectl, name: str) -> Completed:
 
 async def test_objects_with_pods_are_refused_and_others_are_not(cluster: LocalCluster) -> None:
     researcher = researcher_of(cluster)
-    refused = unanswered("vdirectkinds.workload.codeflare.dev", "/validate", 5, CREATING)
+    refused = unanswered("vdirectkinds.workload.codeflare.dev", "/validate", 6, CREATING)
     for body in (pod("mine"), job("mine")):
         result = await _created(researcher, body)
         assert re.fullmatch(refused, result.err), result.err

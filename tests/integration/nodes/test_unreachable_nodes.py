@@ -8,7 +8,7 @@ from localcluster.cluster import LocalCluster
 from shared.api.names import LABEL_UID
 from shared.api.objects import EVENTS, NODES, PODS, JsonObject
 from shared.api.times import parse_time
-from tests.support.builders.appwrappers import true_conditions
+from tests.support.builders.appwrappers import phase, true_conditions
 from tests.support.cluster.gpu_nodes import RUNS, GpuNodes, gpu_appwrapper, gpu_nodes, unhealthy
 from tests.support.cluster.life import listed
 from tests.support.patience import PATIENCE_SECONDS, comes_to
@@ -27,7 +27,7 @@ async def nodes(cluster: LocalCluster) -> AsyncIterator[GpuNodes]:
 
 def said(item: JsonObject) -> str:
     """Returns the message of PodsReady."""
-    conditions = item["status"].get("conditions") or ()
+    conditions = (item.get("status") or {}).get("conditions") or ()
     return next((each["message"] for each in conditions if each["type"] == "PodsReady"), "")
 
 
@@ -61,9 +61,7 @@ async def test_the_next_attempt_runs_elsewhere_in_time_and_no_retry_is_spent(
         )
         assert again["status"].get("resettingCount", 0) == 0
         assert life.phases()[-4:] == ["Running", "Resetting", "Resuming", "Running"]
-        resetting = next(
-            each.object for each in life.events if each.object["status"].get("phase") == "Resetting"
-        )
+        resetting = next(each.object for each in life.events if phase(each.object) == "Resetting")
         assert unhealthy(resetting)[:2] == ("True", "NodeUnreachable")
         assert resetting["status"]["rootCause"]["node"] == node
         assert resetting["status"]["suspectNodes"][0]["unreachable"] is True

@@ -89,7 +89,6 @@ async def test_a_team_sees_its_own_part_and_the_names_of_unreadable_ones(
     refused = [line for line in out.splitlines() if line.startswith("UNKNOWN: ")]
     assert [line.split(": ")[1].split()[0] for line in refused] == [
         "localqueues",
-        "nodes",
         "workloads",
         "pods",
     ]

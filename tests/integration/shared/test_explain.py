@@ -394,4 +394,4 @@ async def test_it_is_followed_to_its_end(acted: Acted) -> None:
     assert len(lines) == len({*lines})
     failed = await explain(acted.cluster, TEAM, "exhausted", "--watch")
     assert failed.code == 1
-    assert says(EXPECTED["exhausted"].answer, failed.out.rstrip("\n").split("  ", 1)[1])
+    assert says(EXPECTED["exhausted"].answer, failed.out.splitlines()[-1].split("  ", 1)[1])

@@ -293,23 +293,21 @@ EXPECTED: dict[str, Expected] = {
     ),
     "exhausted": Expected(
         "Failed",
-        "exhausted failed at <ago>: retries exhausted (1 of 1): 1 failed pod: exhausted on <node>"
-        " (exit code 1).",
-        ("1 of 1 retry is spent.",),
+        "exhausted failed at <ago>: exhausted on <node> failed (exit code 1).",
+        ("Retries exhausted (1 of 1).",),
         GONE,
     ),
     "terminal": Expected(
         "Failed",
-        "terminal failed at <ago>: no retry: exit code 42 of terminal is in terminalExitCodes;"
-        " 1 failed pod: terminal on <node> (exit code 42).",
-        (),
+        "terminal failed at <ago>: terminal on <node> failed (exit code 42).",
+        ("No retry: exit code 42 of terminal is in terminalExitCodes.",),
         GONE,
     ),
     "kept": Expected(
         "FailedAndKept",
-        "kept failed at <ago>: retryLimit is 0: 1 failed pod: kept on <node> (exit code 1).",
+        "kept failed at <ago>: kept on <node> failed (exit code 1).",
         (
-            "It may not be retried (retryLimit 0).",
+            "retryLimit is 0.",
             "It still holds its quota, until all of its pods are gone.",
         ),
         (
