@@ -100,7 +100,7 @@ NEVER = NOW - NOW
     ("situation", "reset"),
     [
         pytest.param(silent(9000).but(evacuation_hold=HOLD), False, id="the breaker is open"),
-        pytest.param(silent(9000).configured(unreachable_grace=NEVER), False, id="a period of zero"),
+        pytest.param(silent(9000).configured(unreachable_grace=NEVER), False, id="zero"),
         pytest.param(
             silent(9000).configured(unreachable_grace=NEVER).pods(running=2, pending=2),
             True,
