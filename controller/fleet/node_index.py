@@ -40,9 +40,8 @@ from shared.kube.object_cache import Change
 
 _Interval: TypeAlias = tuple[datetime, datetime]
 
-ChangedResources = Mapping[
-    str, frozenset[str]
-]  # resources that became NoExecute, or are no longer, by node
+# Resources that became NoExecute, or are no longer, by node.
+ChangedResources = Mapping[str, frozenset[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +85,7 @@ class NodeIndex:
         self._lost: dict[Offer, datetime] = {}
         # Keys of labels that a node lost or that changed their value, with the last time of that.
         self._relabelled: dict[str, datetime] = {}
-        # When all nodes were first listed.
-        self.known_since: datetime | None = None
+        self.known_since: datetime | None = None  # when all nodes were first listed
         self.revision = 0  # increases with every change of a tag
 
     @property
@@ -168,10 +166,7 @@ class NodeIndex:
         return self._again(latched, now)
 
     def limit_times(self, now: datetime) -> None:
-        """If the clock was set back, change later times of labels and silences to now.
-
-        Doubtful labels stay doubtful.
-        """
+        """If the clock was set back, change later times to now. Doubtful labels stay doubtful."""
         self._noticed = {name: min(since, now) for name, since in self._noticed.items()}
         for name, tags in self._tags.items():
             for resource, tag in tags.items():

@@ -190,7 +190,7 @@ SHORT = {"warmupGracePeriodDuration": "20s", "failureGracePeriodDuration": "20s"
 
 
 @pytest.mark.parametrize("zero", [False, True])
-def test_what_holds_a_silent_node_holds_it_beyond_all_other_periods(zero: bool) -> None:
+def test_a_held_move_of_a_silent_node_is_held_beyond_all_other_periods(zero: bool) -> None:
     """The breaker is open, or the period is zero. The node answers before Kubernetes evicts."""
     settings = {} if zero else {"evacuationBreaker": {"minimumNodes": 4}}
     periods = PERIODS | SHORT | ({"unreachableGracePeriodDuration": "0s"} if zero else {})
