@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from cli.hints import command_for
 from shared.api.appwrapper import AppWrapper
 from shared.api.lines import one_line
 from shared.api.names import ANNOTATION_HELD_BY
@@ -17,4 +18,4 @@ def held_text(appwrapper: AppWrapper) -> str:
 
 def release_command(appwrapper: AppWrapper) -> str:
     """Return the command that ends the hold."""
-    return f"appwrapper release {appwrapper.name} -n {appwrapper.namespace}"
+    return command_for(appwrapper, "release")

@@ -4,6 +4,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from cli.command import CommandError, ExitCode
+from cli.confirming import typed
 from cli.options import add_connection, add_output, add_several
 from cli.terminal import CommandTerminal
 
@@ -220,7 +221,7 @@ def _ask(arguments: argparse.Namespace, terminal: CommandTerminal) -> None:
         )
     terminal.stderr.write(f"Type {arguments.name} to delete all this: ")
     terminal.stderr.flush()
-    if terminal.stdin.readline().strip() != arguments.name:
+    if typed(terminal) != arguments.name:
         raise CommandError(f"team {arguments.name} was not deleted", ExitCode.WANTING)
 
 

@@ -10,7 +10,8 @@ from cli.cluster.connection import Cluster, connected
 from cli.cluster.identity import own_name
 from cli.command import ExitCode
 from cli.confirming import confirm
-from cli.holding.results import Result, write
+from cli.hints import command_for
+from cli.holding.results import Result, result_of, write
 from cli.holds import held_text, release_command
 from cli.phases import ENDED
 from cli.terminal import CommandTerminal
@@ -32,7 +33,8 @@ async def hold(arguments: argparse.Namespace, terminal: CommandTerminal) -> Exit
         found = [AppWrapper(await reader.appwrapper(each)) for each in names]
         _confirm([each for each in found if _stops(each)], cluster, arguments, terminal)
         user = await own_name(cluster.client)
-        return write([await _hold(cluster, each, user) for each in found], terminal)
+        results = [await result_of(each.name, _hold(cluster, each, user)) for each in found]
+        return write(results, terminal)
 
 
 def _stops(appwrapper: AppWrapper) -> bool:
@@ -79,7 +81,7 @@ async def _hold(cluster: Cluster, appwrapper: AppWrapper, user: str) -> Result:
             return Result(f"{appwrapper.name} is {held_text(appwrapper)} already.")
         stops = _stops(appwrapper)
         if stops and not asked:
-            again = f"run appwrapper hold {appwrapper.name} again to stop it"
+            again = f"to stop it run: {command_for(appwrapper, 'hold')}"
             return Result(f"{appwrapper.name} has started meanwhile: {again}", False)
         try:
             await cluster.client.patch(

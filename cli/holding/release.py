@@ -5,7 +5,7 @@ import argparse
 from cli.cluster.appwrappers import AppWrapperReader
 from cli.cluster.connection import Cluster, connected
 from cli.command import ExitCode
-from cli.holding.results import Result, write
+from cli.holding.results import Result, result_of, write
 from cli.phases import ENDED
 from cli.terminal import CommandTerminal
 from shared.api.appwrapper import AppWrapper
@@ -20,7 +20,8 @@ async def release(arguments: argparse.Namespace, terminal: CommandTerminal) -> E
         reader = AppWrapperReader(cluster, cluster.namespace)
         names = dict.fromkeys(arguments.names)
         found = [AppWrapper(await reader.appwrapper(each)) for each in names]
-        return write([await _release(cluster, each) for each in found], terminal)
+        results = [await result_of(each.name, _release(cluster, each)) for each in found]
+        return write(results, terminal)
 
 
 async def _release(cluster: Cluster, appwrapper: AppWrapper) -> Result:

@@ -1,10 +1,11 @@
 """The result of `hold` or `release` for each AppWrapper."""
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 
-from cli.command import ExitCode
+from cli.command import CommandError, ExitCode
 from cli.terminal import CommandTerminal, harmless
+from shared.kube.client import KubeError
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +14,14 @@ class Result:
 
     text: str
     fine: bool = True
+
+
+async def result_of(name: str, change: Awaitable[Result]) -> Result:
+    """Wait for the change. Return an error as its result: it must not hide the others."""
+    try:
+        return await change
+    except (CommandError, KubeError) as error:
+        return Result(f"{name}: {error}", False)
 
 
 def write(results: Iterable[Result], terminal: CommandTerminal) -> ExitCode:

@@ -11,6 +11,7 @@ from cli.cluster.connection import Cluster, connected
 from cli.cluster.reader import Reader
 from cli.cluster.unread import readable
 from cli.command import CommandError, ExitCode
+from cli.hints import command_for
 from cli.logs.choosing import LogChoice, LogPod, LogState, UnknownChoice, chosen
 from cli.logs.following import MOST_STREAMS, AttemptFollower
 from cli.logs.kept import kept_attempt
@@ -141,7 +142,7 @@ class ShownLogs:
         if not attempt:
             raise CommandError(
                 f"{query.name} has not started, so it has no logs. This shows why:"
-                f" appwrapper explain {query.name}",
+                f" {command_for(appwrapper, 'explain')}",
                 ExitCode.WANTING,
             )
         return await self._kept(appwrapper, attempt)
@@ -193,7 +194,7 @@ class ShownLogs:
         if recorded.attempt != attempt:
             self._output.note(
                 f"attempt {recorded.attempt} failed: {summary(recorded.cause)}."
-                f" appwrapper logs {appwrapper.name} --attempt {recorded.attempt}"
+                f" {command_for(appwrapper, 'logs')} --attempt {recorded.attempt}"
             )
             return pods
         first = [each for each in pods if each.name == recorded.cause.pod]

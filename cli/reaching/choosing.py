@@ -2,26 +2,30 @@
 
 from collections.abc import Sequence
 
+from cli.hints import command_for
 from cli.logs.choosing import LogChoice, LogPod, UnknownChoice, chosen
+from cli.phases import shown_phase
+from shared.api.appwrapper import AppWrapper
 from shared.waits.words import few
 
 
 def running_pod(
-    pods: Sequence[LogPod], choice: LogChoice, container: str, name: str, phase: str
+    pods: Sequence[LogPod], choice: LogChoice, container: str, appwrapper: AppWrapper
 ) -> LogPod:
     """Return the chosen pod, without a choice the one of the lowest rank that runs.
 
-    `name`, `phase`: the AppWrapper's. Raises UnknownChoice.
+    Raises UnknownChoice.
     """
+    name = appwrapper.name
     if not pods:
         raise UnknownChoice(
-            f"{name} has no pods now: it is {phase or 'new'}. This shows why:"
-            f" appwrapper explain {name}"
+            f"{name} has no pods now: it is {shown_phase(appwrapper) or 'new'}. This shows why:"
+            f" {command_for(appwrapper, 'explain')}"
         )
     found = chosen(pods, choice, container, name)
     running = [each for each in found if each.is_running]
     if not running:
-        raise UnknownChoice(_why_not(found, name))
+        raise UnknownChoice(_why_not(found, appwrapper))
     if len(running) > 1 and running[0].rank is None:
         names = few([each.name for each in running])
         raise UnknownChoice(
@@ -36,13 +40,13 @@ def described(pod: LogPod) -> str:
     return pod.name if pod.rank is None else f"{pod.name} (rank {pod.rank})"
 
 
-def _why_not(pods: Sequence[LogPod], name: str) -> str:
+def _why_not(pods: Sequence[LogPod], appwrapper: AppWrapper) -> str:
     first = pods[0]
     if first.reason:
         why = f"its container {first.container} has not started ({first.reason})"
-        step = f"appwrapper explain {name}"
+        step = command_for(appwrapper, "explain")
     else:
         why = f"its container {first.container} has ended"
-        step = f"appwrapper logs {name} --pod {first.name}"
+        step = f"{command_for(appwrapper, 'logs')} --pod {first.name} -c {first.container}"
     others = f", and {len(pods) - 1} others do not run either" if len(pods) > 1 else ""
     return f"{described(first)} does not run: {why}{others}. This shows more: {step}"

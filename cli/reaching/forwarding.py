@@ -20,7 +20,7 @@ _AT_ONCE: Final = 32 * 1024
 # The kubelet's first bytes of a channel: the port's number.
 _HEADER: Final = 2
 # A program that sends no more may still read: the pod has this many seconds for more bytes.
-_LAST_BYTES: Final = 1.0
+_LAST_BYTES: Final = 60.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -74,25 +74,30 @@ class PortForwarder:
         self, channels: PodChannels, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         """Carry bytes both ways until one side ends. Raises Unreachable."""
-        arrived = _Arrived()
-        down = asyncio.create_task(self._download(channels, writer, arrived))
-        up = asyncio.create_task(_upload(channels, reader))
+        exchange = _Exchange()
+        down = asyncio.create_task(self._download(channels, writer, exchange))
+        up = asyncio.create_task(_upload(channels, reader, exchange))
         try:
             await asyncio.wait({up, down}, return_when=asyncio.FIRST_COMPLETED)
             before = -1
-            while not down.done() and before != arrived.bytes:
-                before = arrived.bytes
+            while not down.done() and before != exchange.arrived:
+                before = exchange.arrived
                 with suppress(TimeoutError):
                     async with self.clock.timeout(_LAST_BYTES):
                         await asyncio.wait({down})
             if down.done():
                 down.result()
+            elif exchange.is_unanswered:  # a browser that leaves has its answer
+                self.note(
+                    f"a connection to {self.pod} ended: the local program sends no more, and port"
+                    f" {self.port} did not answer within {_LAST_BYTES:.0f} seconds"
+                )
         finally:
             up.cancel()
             down.cancel()
 
     async def _download(
-        self, channels: PodChannels, writer: asyncio.StreamWriter, arrived: "_Arrived"
+        self, channels: PodChannels, writer: asyncio.StreamWriter, exchange: "_Exchange"
     ) -> None:
         begun: set[int] = set()
         while (message := await channels.receive()) is not None:
@@ -104,23 +109,28 @@ class PortForwarder:
                 self.note(f"port {self.port} of {self.pod}: {_reason(data)}")
                 return
             if channel == DATA and data:
-                arrived.bytes += len(data)
+                exchange.arrived += len(data)
+                exchange.is_unanswered = False
                 writer.write(data)
-                with suppress(OSError):  # the local program has closed: `_upload` ends
+                try:
                     await writer.drain()
+                except OSError:  # the local program has left
+                    return
 
 
 @dataclass(slots=True)
-class _Arrived:
-    """The bytes from the pod so far."""
+class _Exchange:
+    """`arrived`: the bytes from the pod. `is_unanswered`: none came after the program's last."""
 
-    bytes: int = 0
+    arrived: int = 0
+    is_unanswered: bool = False
 
 
-async def _upload(channels: PodChannels, reader: asyncio.StreamReader) -> None:
+async def _upload(channels: PodChannels, reader: asyncio.StreamReader, exchange: _Exchange) -> None:
     """Send what the local program writes, to its end."""
     with suppress(OSError, Unreachable):  # `_download` has the reason
         while data := await reader.read(_AT_ONCE):
+            exchange.is_unanswered = True
             await channels.send(DATA, data)
 
 

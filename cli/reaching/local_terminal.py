@@ -19,18 +19,24 @@ _WAITING: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class LocalStreams:
-    """The file descriptors. `is_terminal`: a person types, and reads the output."""
+    """The file descriptors. `is_terminal`: a person types, and reads the output.
+
+    `has_input`: standard input is for the pod. It is not for a command whose output leaves the
+    terminal: a pager, or the shell if the command runs in the background, reads the keys.
+    """
 
     stdin: int
     stdout: int
     stderr: int
     is_terminal: bool
+    has_input: bool
 
     @classmethod
-    def of(cls, terminal: CommandTerminal) -> "LocalStreams":
+    def of(cls, terminal: CommandTerminal, *, is_shell: bool) -> "LocalStreams":
         stdin, stdout = terminal.stdin.fileno(), terminal.stdout.fileno()
         is_terminal = os.isatty(stdin) and os.isatty(stdout)
-        return cls(stdin, stdout, terminal.stderr.fileno(), is_terminal)
+        has_input = is_shell or is_terminal or not os.isatty(stdin)
+        return cls(stdin, stdout, terminal.stderr.fileno(), is_terminal, has_input)
 
     @contextmanager
     def raw(self) -> Iterator[None]:

@@ -34,10 +34,7 @@ async def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitC
     local, remote = ports(arguments.ports)
     async with connected(arguments) as cluster:
         found = await target(cluster, arguments)
-        try:
-            return await _forward(cluster, found, local, remote, terminal)
-        except Forbidden as error:
-            raise missing_right(error, "portforward", cluster.namespace) from error
+        return await _forward(cluster, found, local, remote, terminal)
 
 
 async def _forward(
@@ -61,6 +58,8 @@ async def _forward(
             terminal.write(f"{HOST}:{port} -> port {remote} of {described(found.pod)}\n")
             terminal.stdout.flush()
             while not (why := end.why_over()):
+                if isinstance(forwarder.refusal, Forbidden):
+                    raise missing_right(forwarder.refusal, "portforward", cluster.namespace)
                 if forwarder.refusal is not None:
                     raise forwarder.refusal
                 await next_change(end.watched.changed, cluster.clock)

@@ -6,12 +6,18 @@ import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from typing import Final
 
 from cli.reaching.local_terminal import LocalStreams, write_all
 from cli.tasks import one_error
 from shared.api.objects import JsonObject
 from shared.kube.client import Unreachable
 from shared.kube.pod_channels import RESIZE, RESULT, STDERR, STDIN, STDOUT, PodChannels
+
+_NO_END: Final = (
+    b"note: this API server cannot pass on the end of the input. A command that waits for it does"
+    b" not end: press Ctrl-C\n"
+)
 
 
 class NotStarted(Exception):
@@ -74,7 +80,7 @@ class RemoteCommand:
 
     async def _run(self) -> int:
         async with one_error() as tasks:
-            own = [tasks.create_task(self._send_input())]
+            own = [tasks.create_task(self._send_input())] if self.streams.has_input else []
             if self.streams.is_terminal:
                 own.append(tasks.create_task(self._send_sizes()))
             try:
@@ -98,6 +104,8 @@ class RemoteCommand:
             async for data in self.streams.pieces():
                 await self.channels.send(STDIN, data)
             await self.channels.end(STDIN)
+            if not (self.channels.can_end_channels or self.streams.is_terminal):
+                write_all(self.streams.stderr, _NO_END)
 
     async def _send_sizes(self) -> None:
         changed = asyncio.Event()

@@ -8,7 +8,6 @@ from cli.cluster.connection import Cluster
 from cli.command import CommandError
 from cli.logs.choosing import LogChoice, LogPod, UnknownChoice
 from cli.logs.pods import attempt_pods
-from cli.phases import shown_phase
 from cli.reaching.choosing import running_pod
 from shared.api.appwrapper import AppWrapper
 from shared.kube.client import Forbidden
@@ -36,7 +35,7 @@ async def target(cluster: Cluster, arguments: argparse.Namespace, container: str
         frozenset(() if arguments.pod is None else (arguments.pod,)),
     )
     try:
-        found = running_pod(pods, choice, container, appwrapper.name, shown_phase(appwrapper))
+        found = running_pod(pods, choice, container, appwrapper)
     except UnknownChoice as error:
         raise CommandError(str(error)) from error
     return Target(appwrapper, found)

@@ -7,6 +7,7 @@ from typing import Final
 from cli.cluster.appwrappers import AppWrapperReader
 from cli.cluster.connection import Cluster, connected
 from cli.command import CommandError, ExitCode
+from cli.hints import command_for
 from cli.listing.why import blocked
 from cli.phases import ENDED
 from cli.resubmitting.copied import (
@@ -51,8 +52,8 @@ def _refuse_living(old: AppWrapper) -> None:
         state = phase or "new"
         raise CommandError(
             f"{old.name} has not ended (it is {state}): resubmit copies AppWrappers that are"
-            f" Succeeded or Failed. End it first: appwrapper cancel {old.name}. Then submit its"
-            " file again"
+            f" Succeeded or Failed. End it first: {command_for(old, 'cancel')}. Then submit"
+            " its file again"
         )
 
 
@@ -82,7 +83,7 @@ async def _free_names(
     with terminal.progress(f"Deleting the components of {old.name}"):
         while names_in_use(old):
             if cluster.clock.monotonic() >= ends_at:
-                why = blocked(old) or f"appwrapper explain {old.name} shows why"
+                why = blocked(old) or f"{command_for(old, 'explain')} shows why"
                 raise CommandError(f"{old.name} still has components: {why}. Run this again")
             await cluster.clock.sleep(_EVERY)
             old = AppWrapper(await cluster.client.get(APPWRAPPERS, cluster.namespace, old.name))

@@ -137,12 +137,18 @@ def pod_log(
 
 
 def pod_exec(
-    namespace: str, pod: str, container: str, command: Sequence[str], *, terminal: bool
+    namespace: str,
+    pod: str,
+    container: str,
+    command: Sequence[str],
+    *,
+    terminal: bool,
+    stdin: bool = True,
 ) -> Request:
     """Open the streams of a command in a container. With a `terminal` it has no separate stderr."""
     query = [
         ("container", container),
-        ("stdin", "true"),
+        ("stdin", "true" if stdin else "false"),
         ("stdout", "true"),
         ("tty", "true") if terminal else ("stderr", "true"),
         *(("command", each) for each in command),

@@ -33,9 +33,15 @@ def failure(message: str, **more: object) -> tuple[int, bytes]:
 
 @dataclass
 class ScriptedChannels:
-    """Stands in for `PodChannels`. `sent`: the messages to the pod; `end` sends channel 255."""
+    """Stands in for `PodChannels`. `sent`: the messages to the pod; `end` sends channel 255.
+
+    `ended`: set when the command ends a channel; `closed`: when it has closed the connection.
+    """
 
     steps: list[Step]
+    can_end_channels: bool = True
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    closed: asyncio.Event = field(default_factory=asyncio.Event)
     sent: list[tuple[int, bytes]] = field(default_factory=list)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -44,7 +50,9 @@ class ScriptedChannels:
         self.changed.set()
 
     async def end(self, channel: int) -> None:
-        await self.send(255, bytes((channel,)))
+        self.ended.set()
+        if self.can_end_channels:
+            await self.send(255, bytes((channel,)))
 
     async def receive(self) -> tuple[int, bytes] | None:
         while self.steps:
@@ -88,6 +96,7 @@ class ReachedPods(LoggedPods):
         self.reached: list[Request] = []
         self.opened: list[ScriptedChannels] = []
         self.has_opened = asyncio.Event()
+        self.can_end_channels = True
 
     @asynccontextmanager
     async def channels(  # type: ignore[override]
@@ -97,9 +106,13 @@ class ReachedPods(LoggedPods):
         script = self.scripts.pop(0)
         if isinstance(script, KubeError):
             raise script
-        self.opened.append(ScriptedChannels(script))
+        made = ScriptedChannels(script, can_end_channels=self.can_end_channels)
+        self.opened.append(made)
         self.has_opened.set()
-        yield self.opened[-1]
+        try:
+            yield made
+        finally:
+            made.closed.set()
 
 
 def reachable(rank: int | None, *, runs: bool = True, reason: str = "", name: str = "") -> LogPod:

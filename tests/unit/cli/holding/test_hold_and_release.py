@@ -165,7 +165,7 @@ def test_a_waiting_one_that_starts_meanwhile_is_not_stopped(client: ChangedObjec
         raise AssertionError("it was stopped without a question")
 
     client.on_patch = started
-    text = "waits has started meanwhile: run appwrapper hold waits again to stop it"
+    text = "waits has started meanwhile: to stop it run: appwrapper hold waits -n team1"
     assert run("hold", "waits") == (1, "", f"warning: {text}\n")
 
 
@@ -198,10 +198,26 @@ def test_one_that_is_gone_meanwhile_is_fine(client: ChangedObjects, command: str
     assert run(command, name) == (0, f"{name} is gone.\n", "")
 
 
-def test_a_refusal_reaches_the_user(client: ChangedObjects) -> None:
+def test_an_error_hides_no_other_result(client: ChangedObjects) -> None:
     patches(client, Forbidden(403, "Forbidden", "you may not"))
-    code, _, err = run("hold", "waits")
-    assert (code, "you may not" in err) == (2, True)
+    warning = "warning: {0}: 403 Forbidden: you may not\n"
+    expected = "new is held " + UNTIL.format("new")
+    assert run("hold", "waits", "new") == (1, expected, warning.format("waits"))
+    patches(client, Forbidden(403, "Forbidden", "you may not"))
+    expected = "waits is not held: nothing changed.\n"
+    assert run("release", "held", "waits") == (1, expected, warning.format("held"))
+
+
+def test_one_that_vanishes_after_a_conflict_hides_no_other(client: ChangedObjects) -> None:
+    def vanishes(_body: JsonObject) -> None:
+        client.on_patch = lambda _: None
+        client.objects["appwrappers"].remove(stored(client, "waits"))
+        raise CONFLICT
+
+    client.on_patch = vanishes
+    code, out, err = run("hold", "waits", "new")
+    assert (code, out) == (1, "new is held " + UNTIL.format("new"))
+    assert err.startswith('warning: waits: there is no AppWrapper "waits" in namespace team1')
 
 
 def test_a_wrong_name_holds_nothing(client: ChangedObjects) -> None:

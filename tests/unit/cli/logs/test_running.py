@@ -144,7 +144,7 @@ def test_a_later_attempt_names_the_earlier_failure(logs: Any) -> None:
     assert logs(client, "train") == (
         0,
         "step 1\n",
-        f"note: attempt 1 failed: {SUMMARY}. appwrapper logs train --attempt 1\n",
+        f"note: attempt 1 failed: {SUMMARY}. appwrapper logs train -n team1 --attempt 1\n",
     )
 
 
@@ -225,7 +225,7 @@ def test_an_appwrapper_that_waits_has_no_logs(logs: Any) -> None:
         1,
         "",
         "error: train has not started, so it has no logs. This shows why: appwrapper explain"
-        " train\n",
+        " train -n team1\n",
     )
 
 

@@ -4,12 +4,14 @@ import pytest
 
 from cli.logs.choosing import LogChoice, LogPod, UnknownChoice
 from cli.reaching.choosing import described, running_pod
+from shared.api.appwrapper import AppWrapper
+from tests.support.fakes.log_session import train
 from tests.support.fakes.reached_pods import reachable as pod
 
 
 def chosen(*pods: LogPod, ranks: set[int] | None = None, names: set[str] | None = None) -> LogPod:
     choice = LogChoice(frozenset(ranks or ()), frozenset(names or ()))
-    return running_pod(pods, choice, "", "train", "Running")
+    return running_pod(pods, choice, "", AppWrapper(train()))
 
 
 def refusal(*pods: LogPod, ranks: set[int] | None = None, names: set[str] | None = None) -> str:
@@ -48,7 +50,7 @@ def test_an_absent_rank_names_the_ranks() -> None:
 
 def test_without_pods_the_phase_is_named() -> None:
     assert refusal() == (
-        "train has no pods now: it is Running. This shows why: appwrapper explain train"
+        "train has no pods now: it is Running. This shows why: appwrapper explain train -n team1"
     )
 
 
@@ -56,12 +58,12 @@ def test_a_pod_that_waits_is_named_with_its_reason() -> None:
     waiting = pod(3, runs=False, reason="ContainerCreating")
     assert refusal(pod(0), waiting, ranks={3}) == (
         "train-3 (rank 3) does not run: its container main has not started (ContainerCreating)."
-        " This shows more: appwrapper explain train"
+        " This shows more: appwrapper explain train -n team1"
     )
 
 
 def test_pods_that_have_ended_lead_to_their_logs() -> None:
     assert refusal(pod(0, runs=False), pod(1, runs=False), pod(2, runs=False)) == (
         "train-0 (rank 0) does not run: its container main has ended, and 2 others do not run"
-        " either. This shows more: appwrapper logs train --pod train-0"
+        " either. This shows more: appwrapper logs train -n team1 --pod train-0 -c main"
     )

@@ -6,6 +6,7 @@ import pty
 import signal
 import struct
 import termios
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -42,10 +43,11 @@ class Window:
     def is_raw(self) -> bool:
         return not self.mode()[_LFLAG] & (termios.ICANON | termios.ECHO | termios.ISIG)
 
-    def run(self, *words: str) -> int:
+    def run(self, *words: str, out: str | None = None) -> int:
+        """`out`: a file for the output."""
         with (
             open(self.command, closefd=False) as stdin,
-            open(self.command, "w", closefd=False) as stdout,
+            open(out or self.command, "w", closefd=out is not None) as stdout,
             open(os.devnull, "w") as stderr,
         ):
             terminal = CommandTerminal(stdin, stdout, stderr, {})
@@ -86,6 +88,25 @@ def test_keys_output_and_sizes_pass_through(pods: ReachedPods, window: Window) -
     assert os.read(window.person, 100) == b"$ \x1b[1m"
     (request,) = pods.reached
     assert "&stdout=true&tty=true&command=" in request.target
+
+
+def test_a_command_whose_output_leaves_the_terminal_takes_no_keys(
+    pods: ReachedPods, window: Window
+) -> None:
+    """Another program needs them: a pager, or the shell that started it in the background."""
+    pods.scripts = [[(STDOUT, b"1"), SUCCESS]]
+    assert window.run("train", "--", "cat", "log", out=os.devnull) == 0
+    assert "&stdin=false&stdout=true&stderr=true&" in pods.reached[0].target
+    assert "input" not in [each.name for each in threading.enumerate()]
+
+
+def test_a_shell_whose_output_leaves_the_terminal_takes_the_keys(
+    pods: ReachedPods, window: Window
+) -> None:
+    os.write(window.person, b"ls\n")
+    pods.scripts = [[until_sent((STDIN, b"ls\n")), SUCCESS]]
+    assert window.run("train", out=os.devnull) == 0
+    assert "&stdin=true&stdout=true&stderr=true&" in pods.reached[0].target
 
 
 def test_the_terminal_is_restored_after_an_error(pods: ReachedPods, window: Window) -> None:

@@ -158,6 +158,54 @@ async def test_a_connection_that_the_program_closes_ends(pods: ReachedPods) -> N
         assert not command.task.done()
 
 
+async def test_a_connection_ends_whose_program_leaves_while_the_pod_sends(
+    pods: ReachedPods,
+) -> None:
+    async def sends(channels: ScriptedChannels) -> None:
+        await asyncio.sleep(0)
+        channels.steps += [(DATA, b"1" * 1000), sends]
+
+    pods.scripts = [[*BEGINS, (DATA, b"1"), sends]]
+    async with forwarding("train", "0:6006") as command:
+        assert await command.exchanged(b"x", wanted=1) == b"1"
+        await pods.opened[0].closed.wait()
+        assert not command.task.done()
+        assert command.stderr.getvalue() == ""
+
+
+async def test_an_answer_that_never_comes_is_noted(pods: ReachedPods) -> None:
+    async def never(_: ScriptedChannels) -> None:
+        await asyncio.Event().wait()
+
+    pods.scripts = [
+        [*BEGINS, until_sent((DATA, b"GET")), never],
+        [*BEGINS, until_sent((DATA, b"GET")), (DATA, b"page"), never],
+    ]
+    async with forwarding("train", "0:6006") as command:
+        for expected in (b"", b"page"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", command.port)
+            writer.write(b"GET")
+            writer.write_eof()
+            assert await reader.read() == expected
+            writer.close()
+        assert command.stderr.getvalue() == (
+            "note: a connection to train-0-x7k2p ended: the local program sends no more, and port"
+            " 6006 did not answer within 60 seconds\n"
+        )
+
+
+async def test_a_missing_right_to_watch_is_named_as_such(
+    pods: ReachedPods, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object, **__: object) -> AsyncIterator[None]:
+        raise Forbidden(403, "Forbidden", "cannot watch pods")
+
+    monkeypatch.setattr(pods, "watch", refused)
+    async with forwarding("train", "0:6006") as command:
+        with pytest.raises(Forbidden, match="cannot watch pods"):
+            await command.task
+
+
 async def test_a_missing_right_ends_the_command(pods: ReachedPods) -> None:
     pods.scripts = [Forbidden(403, "Forbidden", "no")]
     async with forwarding("train", "0:6006") as command:

@@ -11,7 +11,14 @@ from cli.terminal import CommandTerminal
 from shared.kube.client import Forbidden, Unreachable
 from shared.kube.pod_channels import STDERR, STDIN, STDOUT
 from tests.support.fakes.log_session import train
-from tests.support.fakes.reached_pods import SUCCESS, ReachedPods, ends_with, failure, until_sent
+from tests.support.fakes.reached_pods import (
+    SUCCESS,
+    ReachedPods,
+    ScriptedChannels,
+    ends_with,
+    failure,
+    until_sent,
+)
 
 PODS = "/api/v1/namespaces/team1/pods"
 NO_SH = (
@@ -69,7 +76,8 @@ def test_an_image_without_a_shell(pods: ReachedPods, folder: Path) -> None:
         2,
         b"",
         "error: the image of container main of train-0-x7k2p (rank 0) has no shell. Name a program"
-        " that it has, such as: appwrapper shell train -- python3. Or add a shell to the image\n",
+        " that it has, such as: appwrapper shell train -n team1 --rank 0 -c main -- python3. Or add"
+        " a shell to the image\n",
     )
 
 
@@ -106,12 +114,27 @@ def test_a_connection_that_breaks_is_no_exit_code(pods: ReachedPods, folder: Pat
     assert run(folder, "train") == (2, b"", "error: GET exec: reset\n")
 
 
+def test_an_api_server_that_cannot_end_the_input_is_noted(pods: ReachedPods, folder: Path) -> None:
+    async def until_ended(channels: ScriptedChannels) -> None:
+        await channels.ended.wait()
+
+    pods.can_end_channels = False
+    pods.scripts = [[until_ended, SUCCESS]]
+    assert run(folder, "train", "--", "cat") == (
+        0,
+        b"",
+        "note: this API server cannot pass on the end of the input. A command that waits for it"
+        " does not end: press Ctrl-C\n",
+    )
+
+
 def test_nothing_runs_while_the_appwrapper_waits(pods: ReachedPods, folder: Path) -> None:
     pods.put("appwrappers", train("Suspended", attempt=2))
     assert run(folder, "train") == (
         2,
         b"",
-        "error: train has no pods now: it is Suspended. This shows why: appwrapper explain train\n",
+        "error: train has no pods now: it is Suspended. This shows why: appwrapper explain train"
+        " -n team1\n",
     )
     assert pods.reached == []
 

@@ -87,8 +87,8 @@ def test_a_living_one_is_refused(client: ChangedObjects, name: str, state: str) 
         2,
         "",
         f"error: {name} has not ended (it is {state}): resubmit copies AppWrappers that are"
-        f" Succeeded or Failed. End it first: appwrapper cancel {name}. Then submit its file"
-        " again\n",
+        f" Succeeded or Failed. End it first: appwrapper cancel {name} -n team1. Then submit"
+        " its file again\n",
     )
     assert client.creates == []
 
@@ -167,3 +167,8 @@ def test_a_deletion_that_takes_long_ends_the_command(
     code, _, err = resubmit("train", "--remove-old")
     assert (code, err) == (2, f"error: train still has components: {text}. Run this again\n")
     assert client.creates == []
+    kept["status"]["conditions"].remove(blocked)
+    assert resubmit("train", "--remove-old")[2] == (
+        "error: train still has components: appwrapper explain train -n team1 shows why. Run this"
+        " again\n"
+    )
