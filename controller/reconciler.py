@@ -7,12 +7,14 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from controller.apply.applier import Applier
+from controller.facts.nodes import UNREACHABLE
 from controller.facts.observe import Reads
 from controller.fleet.reset_holds import ResetGate, ResetRequest
 from controller.gather.snapshot_gatherer import Key, SnapshotGatherer
 from controller.phases.actions import Actions, WakeAfter
 from controller.phases.ask import Ask, Need
 from controller.phases.decide import next_step
+from controller.phases.phase import Phase
 from controller.phases.snapshot import Snapshot
 from controller.runtime.worker import Done, RequeueAfter, Result
 from shared.process.clock import Clock
@@ -69,7 +71,9 @@ class Reconciler:
 
 
 def _evacuated(snapshot: Snapshot) -> frozenset[str]:
-    """Return the resources that cause an evacuation."""
+    """Return the resources that cause an evacuation, or of pods on silent nodes in a reset."""
+    if snapshot.phase is Phase.RESETTING:
+        return snapshot.unreachable.resources if snapshot.unreachable else frozenset({UNREACHABLE})
     found = snapshot.evacuation or snapshot.unreachable
     return found.resources if found else frozenset()
 

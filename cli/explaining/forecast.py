@@ -134,7 +134,8 @@ def _delay(
     """
     began = snapshot.timers.forceful_deletion
     if began is not None and CONDITION_DELETING_RESOURCES in snapshot.conditions:
-        silences = cut_off_for(snapshot, at, config).values()
+        # A silence that is over and forces nothing waits for a permit.
+        silences = filter(None, cut_off_for(snapshot, at, config).values())
         return min([remaining(began, config.forceful_deletion_grace, at), *silences])
     return next((each.delay for each in actions if isinstance(each, WakeAfter)), None)
 

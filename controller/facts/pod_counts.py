@@ -210,7 +210,8 @@ def count_pods(
     on_the_way = [pod for pod in waited_for if _is_under_way(pod)]
     staying = [pod for pod in on_the_way if not pod.deleting]
     unstable = _times_to_stability(staying, config, now)
-    down = {*unstable, *(pod.uid for pod in staying if pod.node in silent)}
+    unreachable = {pod.uid for pod in staying if pod.node in silent}
+    down = {*unstable, *unreachable}
     waiting = [pod for pod in staying if pod.phase != "Running" or pod.uid in down]
     left = stragglers(pods, membership)
     places = [*on_the_way, *ended_well, *failed]  # a failed pod that was replaced takes none
@@ -234,6 +235,7 @@ def count_pods(
         loose_succeeded=_loose_successes(ended_well, membership),
         terminal=_terminal(_judged(waited_for, failed, membership), config),
         unstable=len(unstable),
+        unreachable=len(unreachable),
         stable_in=min((left for left in unstable.values() if left is not None), default=None),
     )
 

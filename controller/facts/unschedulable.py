@@ -6,8 +6,8 @@ Each doubt counts for the pod:
 - A node that is gone, has shrunk or got a taint within the last 24 hours counts as it was, and then
   by its resources only. So a device plugin that restarts fails no AppWrapper, and a taint counts
   only if the node has had it for 24 hours.
-- If a node lost a label, or its value, within the last 24 hours, requirements of that label count as
-  met, on all nodes.
+- If a node lost a label or its value within the last 24 hours, requirements of that label count as
+  met on all nodes.
 - Cordoned, NotReady and unreachable nodes count.
 - Requirements that exclude nodes (NotIn, DoesNotExist, matchFields), and those of labels that show
   the health of nodes, count as met: health changes.

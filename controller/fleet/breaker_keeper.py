@@ -212,10 +212,14 @@ class BreakerKeeper:
         self._dirty.set()
         known = self.record.get(self._namespace, RECORD_NAME)
         times_recorded = known is not None and known.latches != ""
+        recorded = self._recorded(known)
         self._breakers |= {
             name: after_restart(one, listed, times_recorded=times_recorded)
-            for name, one in self._recorded(known).items()
+            for name, one in recorded.items()
         }
+        confirmed = [one.confirmed for one in recorded.values() if one.confirmed]
+        if past := [each for each in confirmed if each <= listed]:
+            self._nodes.known_before(max(past))
         self._doubt_labels(self._clock.now())
         self._adopt_latches(known)
         for resource in filter(self.is_open, self._breakers):

@@ -74,6 +74,9 @@ class NodeIndex:
         self._silent: dict[str, datetime] = {}
         # Since when nodes do not answer, without the others.
         self.silent: Mapping[str, datetime] = MappingProxyType(self._silent)
+        # When this process first saw that they do not answer: for the breakers, which count nodes
+        # that were found so at the start, as those with a label.
+        self._noticed: dict[str, datetime] = {}
         self._tagged: dict[str, dict[str, datetime]] = {name: {} for name in resource_taints}
         # Labels that came in these intervals are doubtful, by resource: a first moment is excluded.
         self._doubts: dict[str, tuple[_Interval, ...]] = {}
@@ -130,6 +133,9 @@ class NodeIndex:
             self._take_tests(change.new, tests if same else {}, now)
             if change.new.silent_since is not None:  # by another clock
                 self._silent[name] = min(change.new.silent_since, now)
+                self._noticed.setdefault(name, now)
+        if name not in self._silent:
+            self._noticed.pop(name, None)
         turned = self._turned(name, before)
         same_silence = was_silent == self._silent.get(name)
         return turned if same_silence else turned | {UNREACHABLE}
@@ -148,16 +154,25 @@ class NodeIndex:
                     by_node.setdefault(name, {})[resource] = one.tag
         return self._again(by_node, now)
 
+    def known_before(self, confirmed: datetime) -> None:
+        """Count silences of before this time as noticed then: an admin confirmed nodes at it, so
+        the process of that time knew these silences.
+        """
+        for name, since in self._silent.items():
+            if since <= confirmed:
+                self._noticed[name] = min(since, self._noticed[name])
+
     def pass_time(self, now: datetime) -> ChangedResources:
         """End the latches whose time is over. Return the changed resources by node."""
         latched: dict[str, Tags] = {name: {} for name, tags in self._tags.items() if _latched(tags)}
         return self._again(latched, now)
 
     def limit_times(self, now: datetime) -> None:
-        """If the clock was set back, change later times of labels to now.
+        """If the clock was set back, change later times of labels and silences to now.
 
         Doubtful labels stay doubtful.
         """
+        self._noticed = {name: min(since, now) for name, since in self._noticed.items()}
         for name, tags in self._tags.items():
             for resource, tag in tags.items():
                 if tag.since > now:
@@ -202,13 +217,13 @@ class NodeIndex:
     def turned_bad(self, resource: str) -> Mapping[str, datetime]:
         """Return the same nodes, and the silent ones that have the resource, and since when.
 
-        UNREACHABLE: all silent nodes.
+        A silence counts since this process noticed it. UNREACHABLE: all silent nodes.
         """
         if resource == UNREACHABLE:
-            return self.silent
+            return MappingProxyType(self._noticed)
         silent = {
             name: since
-            for name, since in self._silent.items()
+            for name, since in self._noticed.items()
             if resource in self._nodes[name].resources
         }
         tagged = self._tagged.get(resource, {})

@@ -124,9 +124,17 @@ def cut_off_for(
 
 
 def _cut_off(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Sequence[CutOff]:
-    """Return the pods to force now because their node was silent for long enough."""
+    """Return the pods to force now because their node was silent for long enough.
+
+    A reset asks as the move of a silent node does: another attempt follows, while the pods may
+    still run. They then wait for the deadline of the deletion.
+    """
     waits = cut_off_for(snapshot, now, config)
     found = [each for each in snapshot.cut_off if waits.get(each.node) == ZERO]
+    if found and snapshot.phase is Phase.RESETTING:
+        snapshot.require(Need.PERMIT_EVACUATION)
+        if snapshot.evacuation_hold is not None:
+            return ()
     if found:
         snapshot.require(Need.LIVE_LABELS)
     return found

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from controller.phases.actions import Reason
-from controller.phases.readiness import crash_loops, runs_as_wanted
+from controller.phases.readiness import crash_loops, none_is_missing, runs_as_wanted
 from controller.phases.root_cause import (
     LONGEST_LINE,
     RootCause,
@@ -248,9 +248,11 @@ def too_few_exist(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> 
 
 
 def too_few_run(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """WarmupGracePeriod is over, and pods do not run, or have not run for long enough."""
+    """WarmupGracePeriod is over, and pods do not run, or have not run for long enough. Pods on
+    unreachable nodes do not count as missing.
+    """
     pods = snapshot.pods
-    if runs_as_wanted(snapshot):
+    if none_is_missing(snapshot):
         return None
     if remaining(snapshot.timers.warmup, config.warmup_grace, now) > ZERO:
         return None

@@ -20,9 +20,9 @@ from controller.phases.findings import Finding, silence_ends_in, unhealthy
 from controller.phases.readiness import (
     is_ready,
     message_due_in,
+    none_is_missing,
     not_ready_for,
     report_readiness,
-    runs_as_wanted,
     settling_for,
     unhealthy_for,
 )
@@ -182,7 +182,7 @@ def _looks_at_pods(
     looks = [each for each in (snapshot.pods.stable_in, due) if each is not None]
     if CONDITION_PODS_READY in snapshot.conditions and not readiness:
         return [*looks, not_ready_for(snapshot, now, config)]
-    if runs_as_wanted(snapshot):
+    if none_is_missing(snapshot):
         return looks
     if snapshot.timers.warmup is None and not readiness:  # when they may begin again
         return [*looks, not_ready_for(snapshot, now, config)]

@@ -67,6 +67,16 @@ def runs_as_wanted(snapshot: Snapshot) -> bool:
     return snapshot.pods.ready >= snapshot.pods.wanted
 
 
+def none_is_missing(snapshot: Snapshot) -> bool:
+    """True if the same holds with the pods on nodes that do not answer.
+
+    Only the rule for such nodes moves these pods, so that the evacuation breaker, pauseResets and a
+    period of zero hold them. The admission and warm-up periods do not run meanwhile: a pod whose
+    node answers again, or that is replaced, has them whole.
+    """
+    return snapshot.pods.ready + snapshot.pods.unreachable >= snapshot.pods.wanted
+
+
 def report_readiness(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, *, bad_news: bool = False
 ) -> Actions:
@@ -92,18 +102,18 @@ def report_readiness(
         return ()
     return (
         reporting(pods_missing(snapshot)),
-        *(() if runs_as_wanted(snapshot) else BEGIN),
+        *(() if none_is_missing(snapshot) else BEGIN),
         *(() if bad_news else (StartTimer(Timer.UNREADY),)),
     )
 
 
 def _periods(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Actions:
-    """End the periods while all wanted pods run; start them when pods are missing.
+    """End the periods while no wanted pod is missing; start them when pods are missing.
 
     Stages that follow each other within flapPeriod do not cost two writes each.
     """
     ended = snapshot.timers.admission is None and snapshot.timers.warmup is None
-    if runs_as_wanted(snapshot):
+    if none_is_missing(snapshot):
         end = ClearTimer(Timer.ADMISSION), ClearTimer(Timer.WARMUP), StartTimer(Timer.UNREADY)
         return () if ended else end
     if ended and not_ready_for(snapshot, now, config) > ZERO:
@@ -146,8 +156,8 @@ def message_due_in(snapshot: Snapshot, now: datetime) -> timedelta | None:
         return None
     if not snapshot.text_of(CONDITION_PODS_READY).message:
         began = timers.warmup
-        if snapshot.pods.too_large:
-            return ZERO  # this does not change later
+        if snapshot.pods.too_large or snapshot.unreachable is not None:
+            return ZERO  # the first does not change later; the other is reported at once
         if began is None or (not report.obstacles and CONDITION_UNHEALTHY in snapshot.conditions):
             return None  # Unhealthy reports their number
         return remaining(began, _FIRST if report.obstacles else _SLOW, now)

@@ -183,6 +183,8 @@ class PodCounts:
     terminal: TerminalExit | None = None
     # The pending pods with containers that crash repeatedly in place, or did until just now.
     unstable: int = 0
+    # The pending pods on nodes that do not answer: they may run there, and none is missing.
+    unreachable: int = 0
     # When the first of them counts as running if it keeps running; None: not by itself.
     stable_in: timedelta | None = None
 

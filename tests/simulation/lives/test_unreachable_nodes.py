@@ -184,3 +184,41 @@ def test_the_evacuation_breaker_holds_it_until_the_node_answers() -> None:
     assert life.phases()[:4] == ONCE
     healed = life.first(lambda item: UNHEALTHY not in true_conditions(item), after=version_of(held))
     assert (phase(healed), life.at(healed) - 360.0 < 1) == ("Running", True)
+
+
+SHORT = {"warmupGracePeriodDuration": "20s", "failureGracePeriodDuration": "20s"}
+
+
+@pytest.mark.parametrize("zero", [False, True])
+def test_what_holds_a_silent_node_holds_it_beyond_all_other_periods(zero: bool) -> None:
+    """The breaker is open, or the period is zero. The node answers before Kubernetes evicts."""
+    settings = {} if zero else {"evacuationBreaker": {"minimumNodes": 4}}
+    periods = PERIODS | SHORT | ({"unreachableGracePeriodDuration": "0s"} if zero else {})
+    life = live(
+        job("j", 2, **LASTS),
+        acts=(silence(lasts=NOTICED + 280),),
+        periods=periods,
+        settings=settings,
+        breaks=frozenset() if zero else frozenset({"traceback"}),  # the log has an error
+    )
+    assert life.phases() == [*ONCE, "Succeeded"]
+    assert retries(life.events[-1].object) == 0
+    assert warnings(life, "ForcedOnUnreachableNode") == []
+    unhealthy = [each.object for each in life.events if UNHEALTHY in true_conditions(each.object)]
+    reasons = {condition(item, UNHEALTHY).reason for item in unhealthy}
+    assert reasons == (set() if zero else {"EvacuationBreakerOpen"})
+
+
+def test_an_open_breaker_keeps_a_reset_from_forcing_pods_on_a_silent_node() -> None:
+    """The pod was deleted, so it is missing: the next attempt waits until the node answers."""
+    life = live(
+        job("j", 2, **LASTS),
+        acts=(silence(lasts=400.0), Act(200.0, "delete pod", NAME, {})),
+        periods=PERIODS | SHORT,
+        settings={"evacuationBreaker": {"minimumNodes": 4}},
+        breaks=frozenset({"traceback"}),
+    )
+    assert warnings(life, "ForcedOnUnreachableNode") == []
+    assert life.phases() == AGAIN
+    assert life.at(life.in_phase("Resetting")) < 300
+    assert min(next_pods(life, 2)) > 460

@@ -6,12 +6,17 @@ from typing import Any
 
 import pytest
 
+from controller.facts.nodes import UNREACHABLE
+from controller.phases.actions import DeleteComponents, DeletionMode
 from controller.phases.ask import Need
-from controller.phases.snapshot import Evacuation, HoldReason, PodCounts
+from controller.phases.phase import Phase
+from controller.phases.silent_nodes import CutOff, UnreachablePods
+from controller.phases.snapshot import Evacuation, HoldReason, PodCounts, Timers
 from shared.api.conditions import Terminal
 from shared.kube.client import Unreachable
 from tests.support.builders.autopilot import GPU
 from tests.support.decisions import JOB, RUNNING
+from tests.support.fakes.fake_clock import START
 from tests.support.fakes.reconciled import EVACUATION, KEY, Reconciled
 
 ONE_FAILED = PodCounts(expected=4, running=3, failed=1)
@@ -178,3 +183,28 @@ async def test_a_larger_evacuation_than_the_permitted_one_needs_another_permit()
     assert await world.moved() == ""
     assert world.unhealthy == f"EvacuationBreakerOpen: node n1 is bad; {ADMIN}"
     assert world.reads == [[*CACHED, *LABELS, *LIVE]]
+
+
+async def test_a_reset_asks_for_the_resources_of_the_pods_on_silent_nodes() -> None:
+    """Also if a label moved the AppWrapper: one open breaker keeps the pods there."""
+    silent = UnreachablePods(
+        message="node n1",
+        since=START - timedelta(hours=1),
+        pods=1,
+        suspects=(),
+        resources=frozenset({UNREACHABLE, GPU}),
+    )
+    world = running(EVACUATION)
+    world.snapshot = replace(
+        world.snapshot,
+        phase=Phase.RESETTING,
+        conditions=world.snapshot.conditions | {"DeletingResources"},
+        timers=Timers(forceful_deletion=START),
+        unreachable=silent,
+        cut_off=(CutOff("n1", silent.since, "Pod a"),),
+    )
+    for closed, forced in (({UNREACHABLE: ADMIN}, False), ({}, True)):
+        world.breakers.closed = closed
+        await world.moved()
+        modes = [each.mode for each in world.applied if isinstance(each, DeleteComponents)]
+        assert (DeletionMode.FORCE_CUT_OFF in modes) is forced

@@ -92,6 +92,10 @@ def test_a_pod_on_a_silent_node_is_not_running() -> None:
     counts = count_pods(pods, membership(), FaultTolerance(), NOW, SILENT)
     assert (counts.running, counts.pending, counts.existing, counts.ready) == (1, 1, 2, 1)
     assert counts.pending_named == "a on n1"
+    assert counts.unreachable == 1
+    leaving = [pod("a", deleting=True), pod("b", node="n3")]
+    counts = count_pods(leaving, membership(), FaultTolerance(), NOW, SILENT)
+    assert (counts.deleting, counts.unreachable) == (1, 0)
     assert count_pods(pods, membership(), FaultTolerance(), NOW).running == 2
 
 

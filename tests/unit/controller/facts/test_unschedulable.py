@@ -10,7 +10,13 @@ import pytest
 from controller.facts.nodes import Node, NodeProjection
 from controller.facts.pods import Pod
 from controller.facts.scheduling import placement
-from controller.facts.unschedulable import MEMORY, RecentNodes, has_worsened, lost_labels, no_node_for
+from controller.facts.unschedulable import (
+    MEMORY,
+    RecentNodes,
+    has_worsened,
+    lost_labels,
+    no_node_for,
+)
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.nodes import raw_node
 from tests.support.builders.remembered_pods import pod

@@ -20,8 +20,8 @@ def test_the_silence_of_a_node_begins_with_its_condition_and_ends_with_it() -> N
     assert nodes.silent == {"n1": START}
     labelled = node("n1", "WARN", silent=START)
     assert nodes.update(change(silent, labelled), LATER) == frozenset()
-    assert (nodes.turned_bad(UNREACHABLE), nodes.population(UNREACHABLE)) == ({"n1": START}, 2)
-    assert nodes.turned_bad(GPU) == {"n1": START, "n2": START}
+    assert (nodes.turned_bad(UNREACHABLE), nodes.population(UNREACHABLE)) == ({"n1": LATER}, 2)
+    assert nodes.turned_bad(GPU) == {"n1": LATER, "n2": START}
     assert nodes.tagged(GPU) == {"n2": START}
     assert nodes.update(change(labelled, well), LATER) == {UNREACHABLE}
     assert (nodes.silent, nodes.turned_bad(GPU)) == ({}, {"n2": START})
@@ -33,6 +33,27 @@ def test_a_silent_node_that_is_removed_is_silent_no_more() -> None:
     nodes.update(change(node("n1"), silent), LATER)
     assert nodes.update(change(silent, None), LATER) == {UNREACHABLE}
     assert nodes.silent == {}
+
+
+def test_the_breaker_counts_a_silence_from_when_this_process_noticed_it() -> None:
+    """Deadlines keep the node's own time. A node keeps its time while it is silent."""
+    nodes = index(START)
+    long_ago, silent = START - timedelta(hours=1), node("n1", silent=START - timedelta(hours=1))
+    nodes.update(change(None, silent), START)
+    nodes.update(change(silent, silent), LATER)
+    assert (nodes.silent, nodes.turned_bad(UNREACHABLE)) == ({"n1": long_ago}, {"n1": START})
+    nodes.limit_times(START - timedelta(seconds=1))
+    assert nodes.turned_bad(GPU) == {"n1": START - timedelta(seconds=1)}
+    nodes.update(change(silent, node("n1")), LATER)
+    assert nodes.turned_bad(UNREACHABLE) == {}
+
+
+@pytest.mark.parametrize(("seconds", "known"), [(0, True), (-1, False)])
+def test_a_silence_of_before_a_recorded_confirmation_was_known(seconds: int, known: bool) -> None:
+    nodes, long_ago = index(START), START - timedelta(hours=1)
+    nodes.update(change(None, node("n1", silent=long_ago)), START)
+    nodes.known_before(long_ago + timedelta(seconds=seconds))
+    assert nodes.turned_bad(UNREACHABLE) == {"n1": long_ago if known else START}
 
 
 def test_a_silence_that_another_clock_puts_into_the_future_begins_now() -> None:

@@ -100,7 +100,7 @@ def test_a_live_list_of_the_pods_confirms_it() -> None:
         pytest.param(GAVE_UP, [], id="failed component"),
     ],
 )
-def test_what_an_admin_or_the_breaker_holds_waits_without_a_loop(
+def test_a_finding_that_an_admin_or_the_breaker_holds_waits_without_a_loop(
     held: Situation, wakes: list[str]
 ) -> None:
     over = held.since(unschedulable=3600, admission=0, warmup=3600, failure=3600)

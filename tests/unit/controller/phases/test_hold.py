@@ -26,8 +26,8 @@ TEXT = (
     "and nothing starts until a user runs: appwrapper release"
 )
 RELEASING = (
-    "QuotaReserved=False (Held): a user released it. Kueue first suspends it because of the earlier "
-    "hold, and then queues it again"
+    "QuotaReserved=False (Held): a user released it. Kueue first suspends it because of the "
+    "earlier hold, and then queues it again"
 )
 OVER = """
     QuotaReserved=False (Suspended)

@@ -166,7 +166,8 @@ def test_only_resets_and_suspensions_spare_what_is_to_be_kept(decisions: Decisio
 def test_only_a_reset_waits_for_permission(decisions: Decisions) -> None:
     """Suspension, deletion, success and failure are decided on as if nothing were in their way.
 
-    Save one failure: that of an AppWrapper which a node drives off without a retry left.
+    Save one failure: that of an AppWrapper which a node drives off without a retry left. And save
+    the forcing of pods on a silent node in a reset.
     """
     held = 0
     for snapshot, actions in decisions:
@@ -174,6 +175,9 @@ def test_only_a_reset_waits_for_permission(decisions: Decisions) -> None:
             continue
         permitted = replace(snapshot, evacuation_hold=None, reset_hold=None)
         freely = decide(permitted, NOW, CONFIG)
+        if snapshot.phase is Phase.RESETTING and forces_cut_off(freely):
+            assert not forces_cut_off(actions)
+            continue
         if Phase.RESETTING not in moves(freely) and not driven_off(freely):
             assert actions == freely, snapshot
             continue
@@ -189,6 +193,11 @@ def test_only_a_reset_waits_for_permission(decisions: Decisions) -> None:
             rest = without_sweep(actions)
             assert not any(isinstance(action, DeleteComponents) for action in rest)
     assert held > 500
+
+
+def forces_cut_off(actions: Actions) -> bool:
+    modes = [each.mode for each in actions if isinstance(each, DeleteComponents)]
+    return DeletionMode.FORCE_CUT_OFF in modes
 
 
 def driven_off(actions: Actions) -> bool:

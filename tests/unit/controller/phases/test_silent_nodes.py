@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
+import pytest
+
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.silent_nodes import CutOff, Suspect, UnreachablePods
-from controller.phases.snapshot import HoldReason, PodCounts, ResetHold
+from controller.phases.snapshot import HoldReason, PodCounts, ResetHold, Timers
 from controller.reports.reason import Reason
 from tests.support.decisions import (
     CONFIG,
@@ -31,7 +33,8 @@ def silent(seconds: float, **changes: object) -> Situation:
         suspects=(Suspect("n1", "train-0", unreachable=True),),
     )
     unreachable = replace(found, **changes)  # type: ignore[arg-type]
-    return RUNNING.but(unreachable=unreachable, pods=PodCounts(expected=4, running=3, pending=1))
+    counts = PodCounts(expected=4, running=3, pending=1, unreachable=1)
+    return RUNNING.but(unreachable=unreachable, pods=counts)
 
 
 UNREADY = f"PodsReady=False (InsufficientPodsReady): 3 of 4 pods run; {WHY}"
@@ -56,8 +59,6 @@ after everything is deleted
             silent(1),
             f"""
             {UNREADY}
-            start admission
-            start warmup
             start unready
             wake after 119s
             """,
@@ -66,8 +67,6 @@ after everything is deleted
             silent(1).since(unready=1),
             f"""
             {UNREADY}
-            start admission
-            start warmup
             start unready
             wake after 119s
             """,
@@ -93,14 +92,54 @@ def test_enough_other_pods_or_a_period_of_zero_keep_it() -> None:
     assert silent(1000).configured(unreachable_grace=NOW - NOW).moves == []
 
 
+HOLD = ResetHold(HoldReason.BREAKER, "an admin must confirm")
+NEVER = NOW - NOW
+
+
+@pytest.mark.parametrize(
+    ("situation", "reset"),
+    [
+        pytest.param(silent(9000).but(evacuation_hold=HOLD), False, id="the breaker is open"),
+        pytest.param(silent(9000).configured(unreachable_grace=NEVER), False, id="zero"),
+        pytest.param(
+            silent(9000).configured(unreachable_grace=NEVER).pods(running=2, pending=2),
+            True,
+            id="another pod does not run either",
+        ),
+    ],
+)
+def test_only_the_silence_moves_a_pod_on_a_silent_node(situation: Situation, reset: bool) -> None:
+    """The other periods are over for a long time."""
+    over = situation.but(conditions=RUNNING.snapshot.conditions - {"PodsReady"})
+    late = over.since(admission=9000, warmup=9000, failure=9000, unready=9000)
+    assert [each.split(":")[0] for each in late.moves] == (
+        ["-> Resetting (InsufficientPodsReady, spending a retry)"] if reset else []
+    )
+
+
+def test_a_pod_whose_node_answers_again_has_its_whole_warm_up() -> None:
+    """It does not run yet: the node has started anew."""
+    unready = RUNNING.snapshot.conditions - {"PodsReady"}
+    ends = silent(90).but(conditions=unready).since(admission=9000, warmup=9000)
+    assert {"clear admission", "clear warmup"} <= set(ends.decision)
+    back = ends.but(unreachable=None).pods(unreachable=0).since(unready=9000)
+    begins = replace(back, snapshot=replace(back.snapshot, timers=Timers(unready=ago(9000))))
+    assert {"start admission", "start warmup"} <= set(begins.decision)
+    assert begins.moves == []
+
+
+def test_the_node_is_named_at_once_in_an_attempt_that_never_ran() -> None:
+    fresh = silent(1).but(conditions=RUNNING.snapshot.conditions - {"PodsReady"})
+    assert f"PodsReady=False (Resuming): 3 of 4 pods run; {WHY}" in fresh.decision
+
+
 def test_without_a_retry_left_it_fails_as_an_evacuation() -> None:
     [move] = silent(120).but(retries=3).moves
     assert move == f"-> Failed (NodeUnreachable): retries exhausted (3 of 3): {WHY}"
 
 
 def test_a_label_takes_precedence_and_the_breaker_holds_both() -> None:
-    hold = ResetHold(HoldReason.BREAKER, "an admin must confirm")
-    held = silent(120).but(evacuation_hold=hold)
+    held = silent(120).but(evacuation_hold=HOLD)
     assert held.moves == []
     assert f"Unhealthy=True (EvacuationBreakerOpen): {WHY}; an admin must confirm" in held.decision
 
@@ -203,3 +242,15 @@ def test_pods_on_a_silent_node_are_forced_after_the_period(
 def test_the_node_is_read_before_its_pods_are_forced() -> None:
     assert Need.LIVE_LABELS in asked(cut_off(120).snapshot, CONFIG)
     assert Need.LIVE_LABELS not in asked(cut_off(119).snapshot, CONFIG)
+
+
+def test_a_reset_forces_them_only_with_the_permit_for_a_move() -> None:
+    """A suspension needs none. Without it the deletion's own deadline remains."""
+    begun = {"phase": Phase.RESETTING, "suspend": False, "evacuation_hold": HOLD}
+    held = cut_off(120).but(**begun)
+    assert held.decision == ["wake after 5s"]
+    force = "delete force-cut-off, sparing kept components"
+    assert force in held.but(evacuation_hold=None).decision
+    assert force in cut_off(120).but(evacuation_hold=HOLD).decision
+    assert Need.PERMIT_EVACUATION in asked(held.snapshot, CONFIG)
+    assert Need.PERMIT_EVACUATION not in asked(cut_off(120).snapshot, CONFIG)
