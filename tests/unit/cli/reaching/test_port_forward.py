@@ -197,9 +197,8 @@ async def test_an_answer_that_never_comes_is_noted(pods: ReachedPods) -> None:
 async def test_a_missing_right_to_watch_is_named_as_such(
     pods: ReachedPods, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refused(*_: object, **__: object) -> AsyncIterator[None]:
+    def refused(*_: object, **__: object) -> None:
         raise Forbidden(403, "Forbidden", "cannot watch pods")
-        yield
 
     monkeypatch.setattr(pods, "watch", refused)
     async with forwarding("train", "0:6006") as command:
