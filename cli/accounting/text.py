@@ -17,7 +17,10 @@ from shared.api.objects import JsonValue
 _UNKNOWN: Final = "-"
 _NUMBERS: Final = frozenset({"TIME", "TRIES", "GPUS", "GPU-HOURS", "ENDED", "SUCCEEDED", "FAILED"})
 # The columns that are cut in a narrow window, in this order, each to its least width.
-_NARROWED: Final = (("USER", 8), ("NAMESPACE", 10), ("NAME", 10))
+_NARROWED: Final = (("USER", 8), ("NAMESPACE", 10), ("TEAM", 10), ("NAME", 10))
+# The columns that a narrow window leaves out, in this order.
+_LEAST_USEFUL: Final = ("TRIES", "TIME", "ENDED (UTC)", "STATUS", "GPUS", "NAMESPACE", "USER")
+_LEAST_USEFUL_TOTALS: Final = ("SUCCEEDED", "FAILED", "ENDED")
 
 
 def table(
@@ -42,7 +45,7 @@ def table(
     if wide:
         columns["QUEUE"] = [row.queue or _UNKNOWN for row in rows]
         columns["WHY"] = [row.why for row in rows]
-    return _fitted(columns, None if wide else width)
+    return _fitted(columns, None if wide else width, _LEAST_USEFUL)
 
 
 def totals_table(totals: Sequence[UsageTotal], by: str, width: int | None = None) -> str:
@@ -53,9 +56,9 @@ def totals_table(totals: Sequence[UsageTotal], by: str, width: int | None = None
         "ENDED": [str(each.appwrappers) for each in lines],
         "SUCCEEDED": [str(each.succeeded) for each in lines],
         "FAILED": [str(each.failed) for each in lines],
-        "GPU-HOURS": [_hours(each.gpu_hours) for each in lines],
+        "GPU-HOURS": [_hours(_known(each)) for each in lines],
     }
-    return _fitted(columns, width)
+    return _fitted(columns, width, _LEAST_USEFUL_TOTALS)
 
 
 def as_csv(rows: Iterable[Mapping[str, JsonValue]], fields: Sequence[str]) -> str:
@@ -81,15 +84,32 @@ def _sum(totals: Sequence[UsageTotal]) -> UsageTotal:
     )
 
 
-def _fitted(columns: Columns, width: int | None) -> str:
+def _known(total: UsageTotal) -> Decimal | None:
+    """Return the GPU-hours, None if none are recorded."""
+    return None if total.unrecorded == total.appwrappers else total.gpu_hours
+
+
+def _fitted(columns: Columns, width: int | None, least_useful: Iterable[str]) -> str:
+    """Return the lines. A narrow window leaves out columns, but never cuts the last number."""
     for heading, cells in columns.items():
         columns[heading] = [harmless(each).replace("\n", " ").replace("\t", " ") for each in cells]
-    if width is not None:
-        for heading, least in _NARROWED:
-            narrow(columns, heading, least, total_width(columns) - width)
-        if total_width(columns) > width:
-            columns.pop("TRIES", None)
-    return joined(columns, _NUMBERS, width)
+    if width is None:
+        return joined(columns, _NUMBERS)
+    fitted = _narrowed(columns, width)
+    for heading in least_useful:
+        if total_width(fitted) <= width:
+            break
+        columns.pop(heading, None)
+        fitted = _narrowed(columns, width)
+    narrow(fitted, next(iter(fitted)), 1, total_width(fitted) - width)
+    return joined(fitted, _NUMBERS, width)
+
+
+def _narrowed(columns: Columns, width: int) -> Columns:
+    found = dict(columns)
+    for heading, least in _NARROWED:
+        narrow(found, heading, least, total_width(found) - width)
+    return found
 
 
 def _ended(row: EndedAppWrapper, *, wide: bool) -> str:

@@ -1,7 +1,11 @@
 """Findings of the checks: one line each, with a severity. Pure."""
 
+import re
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+_COMMAND: Final = re.compile(r"(?<=: )(?:appwrapper|kubectl) [^()]+$")
 
 
 class FindingSeverity(StrEnum):
@@ -22,6 +26,12 @@ class CheckFinding:
     about: str
     message: str
     advice: str = ""
+
+    @property
+    def command(self) -> str:
+        """The command with which the advice ends, "" if it ends with none."""
+        found = _COMMAND.search(self.advice)
+        return found[0] if found else ""
 
     @property
     def line(self) -> str:

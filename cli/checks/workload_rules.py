@@ -88,15 +88,16 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding
         yield _warning(
             workload,
             "Kueue took it out of the queue for good",
-            f"After kubectl delete workload -n {workload.namespace} {workload.name} --wait=false"
-            " Kueue makes a new Workload, and queues it",
+            "Kueue makes a new Workload, and queues it, after: kubectl delete workload"
+            f" -n {workload.namespace} {workload.name} --wait=false",
         )
     elif not (workload.active or workload.held):
         yield _warning(
             workload,
             "it is deactivated (spec.active: false), so Kueue does not admit it",
-            f"kubectl patch workload -n {workload.namespace} {workload.name} --type merge"
-            ' --patch \'{"spec":{"active":true}}\' puts it in the queue again',
+            "Put it in the queue again: kubectl patch workload"
+            f" -n {workload.namespace} {workload.name} --type merge"
+            ' --patch \'{"spec":{"active":true}}\'',
         )
 
 

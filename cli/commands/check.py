@@ -55,6 +55,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     """Check once, or repeatedly with --watch."""
     if arguments.config is not None:
+        if arguments.watch or arguments.output != "text":
+            raise CommandError("--config prints text, once: leave out --watch and -o")
         return _check_configuration(arguments.config, terminal)
     if arguments.output == "wide" and (arguments.mine or arguments.install):
         raise CommandError("-o wide is about the whole cluster: leave out --mine and --install")
@@ -127,23 +129,27 @@ def _print(answer: _Answer, output: str, terminal: CommandTerminal) -> None:
         terminal.write_data(answer.report, output)
         return
     terminal.write(harmless(answer.text))
-    lines = [*_lines(answer.findings), *((f"UNKNOWN: {each}", "red") for each in answer.unread)]
+    unread = ((f"UNKNOWN: {each}", "", "red") for each in answer.unread)
+    lines = [*_lines(answer.findings), *unread]
     if lines:
         from rich.text import Text
 
         terminal.write("\n")
         console = terminal.console()
-        for line, style in lines:
+        for line, command, style in lines:
             head, _, rest = line.partition(": ")
             console.print(Text.assemble((f"{head}: ", style), rest))
+            if command:  # one line, which can be copied
+                console.print(Text(f"  {command}"), no_wrap=True, overflow="ignore", crop=False)
     if answer.hint:
         terminal.write(f"\n{answer.hint}\n")
 
 
-def _lines(findings: Iterable[CheckFinding]) -> Iterable[tuple[str, str]]:
-    """Yield warnings first: there may be many notes."""
+def _lines(findings: Iterable[CheckFinding]) -> Iterable[tuple[str, str, str]]:
+    """Yield line, command and style of each finding, warnings first: there may be many notes."""
     styles = {FindingSeverity.WARNING: "yellow", FindingSeverity.NOTE: "dim"}
     for severity, style in styles.items():
         for each in findings:
             if each.severity is severity:
-                yield f"{severity.value.upper()}: {each.line}", style
+                line = f"{severity.value.upper()}: {each.line}"
+                yield line.removesuffix(f" {each.command}"), each.command, style

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from cli.durations import span
-from cli.holds import held_text, release_command
+from cli.holds import held_text
 from cli.phases import shown_phase
 from controller.reports.pods_ready import attempt_announced
 from controller.reports.reason import Reason
@@ -63,7 +63,7 @@ def why(appwrapper: AppWrapper, pending: str, created: datetime, now: datetime) 
 
 def _waits(appwrapper: AppWrapper, pending: str) -> str:
     if appwrapper.held:
-        return f"{held_text(appwrapper)}: {release_command(appwrapper)}"
+        return held_text(appwrapper)
     if is_true(appwrapper.conditions, CONDITION_QUOTA_RESERVED) or not appwrapper.suspend:
         return ""
     if not appwrapper.queue_name:

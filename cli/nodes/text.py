@@ -57,13 +57,13 @@ def nodes_text(report: NodesReport) -> str:
 
 
 def _bad(nodes: Iterable[NodeLine]) -> Iterable[str]:
-    """Yield a line for each reason, with the nodes. The reason of most nodes first."""
+    """Yield a line for each reason, then its nodes. The reason of most nodes first."""
     found: dict[str, list[str]] = {}
     for node in nodes:
         if node.why:
             found.setdefault("; ".join(node.why), []).append(node.name)
     for why, names in sorted(found.items(), key=lambda each: (-len(each[1]), each[0])):
-        yield harmless(f"{listed(names, _MOST_NAMES)}: {why}")
+        yield harmless(f"{why}: {listed(names, _MOST_NAMES)}")
 
 
 def _fitted(columns: Columns, width: int | None) -> str:

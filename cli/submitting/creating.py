@@ -7,7 +7,7 @@ from cli.cluster.reader import NO_APPWRAPPERS
 from cli.command import CommandError, ExitCode
 from cli.manifests.places import Place
 from cli.submitting.submissions import NewAppWrapper
-from cli.terminal import CommandTerminal
+from cli.terminal import CommandTerminal, harmless
 from cli.validation.components import ComponentFindings, component_findings
 from cli.validation.fields import Corrected, corrected
 from cli.validation.messages import ABOUT_CONTENT, REFUSALS, messages_of
@@ -57,6 +57,8 @@ async def create_all(
 
         for found in findings(errors, [*heard, *wrapped.warnings], each.body, locate):
             terminal.stderr.write(f"{found}\n")
+        for line in wrapped.not_checked():
+            terminal.stderr.write(f"not checked: {harmless(line)}\n")
         is_refused = is_refused or bool(errors)
     return None if is_refused else [await _create(cluster, each) for each in asked]
 
@@ -66,7 +68,7 @@ async def _create(cluster: Cluster, asked: NewAppWrapper) -> JsonObject:
         return await cluster.client.send(_request(cluster, asked, asked.body, dry_run=False))
     except Unreachable as error:
         raise CommandError(
-            f"{error}. {asked.name} may have been created: check it with kubectl get appwrappers"
+            f"{error}. {asked.name} may have been created: check it with appwrapper list"
             f" -n {_namespace(cluster, asked)}"
         ) from error
 

@@ -92,6 +92,9 @@ async def create_team(
     refused = () if allows_excess else tuple(over_capacity(raised))
     warnings = [each for each in over_capacity(capacity) if each not in refused]
     warnings += await _warnings(reader, settings, planned, live, config.appwrapper)
+    if installed.problem and installed.unread is None:
+        assumed = "defaults are assumed. Give it with --config FILE"
+        warnings.append(f"not checked: {installed.problem}: {assumed}")
     lacking = await missing_rights(cluster, _rights(objects))
     if lacking and not dry_run:
         raise CommandError(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from cli.cluster.connection import Cluster
+from cli.validation.component_values import value_errors
 from cli.validation.messages import REFUSALS, messages_of, placed_message
 from shared.api.names import GROUP
 from shared.api.objects import PODS, GroupVersionKind, JsonObject, Resource, metadata
@@ -25,6 +26,10 @@ _BUILT_IN: Final = ("", "apps", "batch")
 _OURS: Final = re.compile(
     rf"admission webhook \"[^\"]*\.{re.escape(GROUP)}\" denied"
     r"|ValidatingAdmissionPolicy '[^']*appwrapper[^']*'"
+)
+# By any webhook or policy. They may choose another status than 403.
+_BY_A_POLICY: Final = re.compile(
+    r"admission webhook \"[^\"]*\" denied|ValidatingAdmissionPolicy '[^']*'"
 )
 _NO_RIGHT: Final = "cannot create resource"
 # The path of a field, at the beginning of a message.
@@ -83,9 +88,12 @@ async def component_findings(
         warned = map(placed_message, dict.fromkeys(heard))
         found.warnings += [_placed(trial.place, each) for each in warned]
     heard.clear()
-    reported = set(map(_path, known))
-    found.errors = [each for each in found.errors if _path(each) not in reported]
-    reported |= set(map(_path, found.errors))
+    found.errors = [each for each in found.errors if each not in known]
+    reported = set(map(_path, [*known, *found.errors]))
+    if found.untried:
+        own = [each for each in value_errors(appwrapper) if _path(each) not in reported]
+        found.errors += own
+        reported |= set(map(_path, own))
     found.warnings = [each for each in found.warnings if _path(each) not in reported]
     return found
 
@@ -117,7 +125,9 @@ async def _try(
     except Forbidden as error:
         _refused(trial, resource, error, found)
     except ApiError as error:
-        if error.status in REFUSALS:
+        if _BY_A_POLICY.search(error.whole_message or str(error)):
+            _refused(trial, resource, error, found)
+        elif error.status in REFUSALS:
             found.errors += [_placed(place, each) for each in messages_of(error)]
         else:
             found.untried.setdefault(f"the API server gave no answer: {error}", []).append(place)

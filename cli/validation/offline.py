@@ -8,10 +8,11 @@ from typing import Final
 from cli.command import CommandError
 from cli.manifests.manifest import Manifest
 from cli.shipped.data import FOLDER, OVERLAYS, pod_schema
+from cli.validation.component_values import value_errors
 from cli.validation.fields import corrected
 from cli.validation.report import Validated, ValidatedObject, Validity, validated_as
 from shared.api.names import ANNOTATION_SUBMITTED_BY, LABEL_USER, LABEL_USERID
-from shared.api.objects import JsonObject, annotation, label, metadata
+from shared.api.objects import APPWRAPPERS, JsonObject, annotation, label, metadata
 from shared.config.configuration import AppWrapperConfig
 from shared.config.loading import ConfigError, load_config
 from shared.pod_schema.pod_schema import PodSchema
@@ -119,7 +120,9 @@ def validated(
     if not isinstance(own, str) or not own:
         own = namespace or next(_namespaces_inside(manifest), "")
     found = judgement(sound.value, own, config, team_namespace=team_namespace)
-    errors = (*sound.errors, *(found.denied.reasons if found.denied else ()))
+    errors = [*sound.errors, *(found.denied.reasons if found.denied else ())]
+    if kind == APPWRAPPERS.gvk.group_kind:
+        errors += value_errors(sound.value)
     return validated_as(manifest, errors, found.warnings, written=sound.as_written)
 
 

@@ -5,6 +5,8 @@ first container's command runs under it. The init container asks for no more tha
 the quota of the pod stays the same.
 """
 
+from pathlib import PurePosixPath
+from posixpath import normpath
 from typing import Any, Final
 
 from shared.api.objects import JsonObject
@@ -24,7 +26,8 @@ def inject_recorder(pod_template: JsonObject, image: str, path: str) -> None:
     """Change `pod_template`, the caller's own copy. A second call changes nothing.
 
     A first container without a command runs as before: only its image knows what it starts. So does
-    one that mounts something at the recorder's place, which its user has done by hand. Raise
+    one that mounts something at the recorder's place, above it or below: its user may have mounted
+    the recorder by hand, and a read-only volume has no place for a mount inside. Raise
     InjectionConflict for a field of a wrong type. `path`: the template's.
     """
     spec, here = pod_template["spec"], f"{path}.spec"
@@ -35,14 +38,21 @@ def inject_recorder(pod_template: JsonObject, image: str, path: str) -> None:
     first, at = containers[0], f"{here}.containers[0]"
     mounts = objects_in(first, "volumeMounts", at)
     command = first.get("command")
-    taken = any(each.get("mountPath") == MOUNTED_AT for each in mounts)
-    if not isinstance(command, list) or not command or taken:
+    if not isinstance(command, list) or not command or any(map(_overlaps, mounts)):
         return
     mount = {"name": NAME, "mountPath": MOUNTED_AT}
     first["command"] = [*_STARTS, *command]
     first["volumeMounts"] = [*mounts, {**mount, "readOnly": True}]
     spec["volumes"] = [*objects_in(spec, "volumes", here), {"name": NAME, "emptyDir": {}}]
     spec["initContainers"] = [_copying(first, image, mount), *init_containers]
+
+
+def _overlaps(mount: JsonObject) -> bool:
+    there, here = mount.get("mountPath"), PurePosixPath(MOUNTED_AT)
+    if not isinstance(there, str):
+        return False
+    other = PurePosixPath("/", normpath(there).lstrip("/"))
+    return here.is_relative_to(other) or other.is_relative_to(here)
 
 
 def _copying(first: JsonObject, image: str, mount: JsonObject) -> JsonObject:

@@ -3,17 +3,19 @@
 Each doubt counts for the pod:
 
 - Resources count by `allocatable`. Pods that run on a node, and DaemonSets, do not count.
-- A node that is gone, has shrunk, lost a label or got a taint within the last 24 hours counts as it
-  was, and then by its resources only. So a device plugin that restarts fails no AppWrapper, and a
-  taint counts only if the node has had it for 24 hours.
+- A node that is gone, has shrunk or got a taint within the last 24 hours counts as it was, and then
+  by its resources only. So a device plugin that restarts fails no AppWrapper, and a taint counts
+  only if the node has had it for 24 hours.
+- If a node lost a label, or its value, within the last 24 hours, requirements of that label count as
+  met, on all nodes.
 - Cordoned, NotReady and unreachable nodes count.
 - Requirements that exclude nodes (NotIn, DoesNotExist, matchFields), and those of labels that show
   the health of nodes, count as met: health changes.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Any, Final
@@ -31,12 +33,14 @@ class RecentNodes:
 
     `lost`: what a node offered before it got worse, with the last time of that. `since`: when the
     controller began to watch nodes; None if it does not. `health`: keys of labels that show health.
+    `relabelled`: keys of labels that a node lost or that changed their value, with the last time.
     """
 
     nodes: Collection[Node]
     lost: Mapping[Offer, datetime]
     since: datetime | None
     health: Collection[str] = ()
+    relabelled: Mapping[str, datetime] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +58,15 @@ NoNodeFor = Callable[[Iterable[Pod], datetime], NoNode]
 
 
 def has_worsened(old: Node, new: Node | None) -> bool:
-    """True if some pod that `old` could hold may not fit `new`. A label's value may change."""
+    """True if some pod that `old` could hold may not fit `new`, whatever their labels."""
     if new is None or not covers(new.offers, old.offers):
         return True
-    lost_labels = {key for key, _ in old.labels} - {key for key, _ in new.labels}
-    return bool(lost_labels or set(new.taints) - set(old.taints))
+    return bool(set(new.taints) - set(old.taints))
+
+
+def lost_labels(old: Node, new: Node) -> frozenset[str]:
+    """Return the keys of the labels that `new` has with another value, or not at all."""
+    return frozenset(key for key, _ in set(old.labels) - set(new.labels))
 
 
 def covers(offer: Offer, amounts: Offer) -> bool:
@@ -85,8 +93,7 @@ def no_node_for(pods: Iterable[Pod], known: RecentNodes, now: datetime) -> NoNod
         if not all(_misfit(demand, node, known.health) for node in known.nodes):
             fitting[demand] = None
             continue
-        fitted = [last for offer, last in known.lost.items() if covers(offer, demand.amounts)]
-        left = max(fitted, default=now - MEMORY) + MEMORY - now
+        left = max(_last_fits(demand, known), default=now - MEMORY) + MEMORY - now
         if left <= timedelta(0):
             return NoNode(_message(pod.name, demand, known))
         fitting[demand] = left
@@ -123,11 +130,32 @@ def _demand_of(pod: Pod, offered: Collection[str]) -> _Demand:
     return _Demand(amounts, pod.placement)
 
 
+def _required(demand: _Demand) -> set[str]:
+    """Return the keys of the labels that the pod requires."""
+    required = _read(demand.placement)
+    terms = required.get("terms") or ()
+    expressions = (each for term in terms for each in term.get("matchExpressions") or ())
+    return {*(required.get("selector") or ()), *(each.get("key") or "" for each in expressions)}
+
+
+def _last_fits(demand: _Demand, known: RecentNodes) -> Iterator[datetime]:
+    """Yield when a node could last hold the pod."""
+    yield from (last for offer, last in known.lost.items() if covers(offer, demand.amounts))
+    relabelled = {key: known.relabelled[key] for key in _required(demand) & known.relabelled.keys()}
+    for last in relabelled.values():
+        met = {*known.health, *(key for key, time in relabelled.items() if time >= last)}
+        if not all(_misfit(demand, node, met) for node in known.nodes):
+            yield last
+
+
 # One node against one demand.
 
 
-def _misfit(demand: _Demand, node: Node, health: Collection[str]) -> str:
-    """Return why the node can never hold the pod, for the text "the largest node …"."""
+def _misfit(demand: _Demand, node: Node, met: Collection[str]) -> str:
+    """Return why the node can never hold the pod, for the text "the largest node …".
+
+    `met`: keys of labels whose requirements count as met.
+    """
     if not covers(node.offers, demand.amounts):
         most = dict(node.offers)
         return f"has {resources_text({name: most.get(name, ZERO) for name, _ in demand.amounts})}"
@@ -136,10 +164,10 @@ def _misfit(demand: _Demand, node: Node, health: Collection[str]) -> str:
     required = _read(demand.placement)
     labels = dict(node.labels)
     for key, value in (required.get("selector") or {}).items():
-        if key not in health and labels.get(key) != value:
+        if key not in met and labels.get(key) != value:
             return f"lacks the label {key}={value}, which the pod's nodeSelector requires"
     terms = required.get("terms")
-    if terms and not any(_meets(term, labels, health) for term in terms):
+    if terms and not any(_meets(term, labels, met) for term in terms):
         return "does not match the node affinity that the pod requires"
     tolerations = required.get("tolerations") or ()
     for taint in node.taints:
@@ -153,9 +181,9 @@ def _taint_text(taint: NodeTaint) -> str:
     return f"{key}={value}:{effect}" if value else f"{key}:{effect}"
 
 
-def _meets(term: Mapping[str, Any], labels: Mapping[str, str], health: Collection[str]) -> bool:
+def _meets(term: Mapping[str, Any], labels: Mapping[str, str], met: Collection[str]) -> bool:
     expressions = term.get("matchExpressions") or ()
-    return all(each.get("key") in health or _holds(each, labels) for each in expressions)
+    return all(each.get("key") in met or _holds(each, labels) for each in expressions)
 
 
 def _holds(wanted: Mapping[str, Any], labels: Mapping[str, str]) -> bool:

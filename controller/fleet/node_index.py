@@ -33,7 +33,7 @@ from controller.facts.nodes import (
     unschedulable,
     unschedulable_by_reason,
 )
-from controller.facts.unschedulable import MEMORY, RecentNodes, covers, has_worsened
+from controller.facts.unschedulable import MEMORY, RecentNodes, covers, has_worsened, lost_labels
 from shared.config.fault_tolerance import NodeHealth, Taint
 from shared.injection.avoided_hosts import LABEL_HOSTNAME
 from shared.kube.object_cache import Change
@@ -81,6 +81,8 @@ class NodeIndex:
         self._largest: Mapping[str, Decimal] | None = None
         # The offers of nodes before they got worse, with the time: few, as most nodes are alike.
         self._lost: dict[Offer, datetime] = {}
+        # Keys of labels that a node lost or that changed their value, with the last time of that.
+        self._relabelled: dict[str, datetime] = {}
         # When all nodes were first listed.
         self.known_since: datetime | None = None
         self.revision = 0  # increases with every change of a tag
@@ -103,7 +105,9 @@ class NodeIndex:
     def recent(self) -> RecentNodes:
         """Return the nodes, and what the nodes of the last 24 hours offered."""
         health = {taint.key for taints in self._resource_taints.values() for taint in taints}
-        return RecentNodes(self._nodes.values(), self._lost, self.known_since, health)
+        return RecentNodes(
+            self._nodes.values(), self._lost, self.known_since, health, self._relabelled
+        )
 
     def update(self, change: Change[Node], now: datetime) -> frozenset[str]:
         """Apply a change of a node. Return the resources whose NoExecute state changed.
@@ -118,6 +122,8 @@ class NodeIndex:
         self._forget(name)
         if old is not None and has_worsened(old, change.new):
             self._lose(old.offers, now)
+        if old is not None and change.new is not None:
+            self._relabelled |= dict.fromkeys(lost_labels(old, change.new), now)
         if change.new is not None:
             same = old is not None and old.uid == change.new.uid
             self._remember(change.new, before if same else {}, now)

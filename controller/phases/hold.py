@@ -22,7 +22,7 @@ from controller.phases.actions import (
 from controller.phases.ask import Need
 from controller.phases.deletion import LOOK_AGAIN
 from controller.phases.snapshot import FaultTolerance, OwnWorkload, PodSetInfos, Snapshot
-from controller.reports.quota_reserved import HELD
+from controller.reports.quota_reserved import HELD, RELEASED
 from shared.api.names import CONDITION_QUOTA_RESERVED
 
 # The Workload may have changed before the write, which then changed nothing.
@@ -33,7 +33,8 @@ def held(snapshot: Snapshot, _now: datetime, _config: FaultTolerance) -> Actions
     """A user holds it: its Workload is deactivated, again whenever Kueue makes a new one."""
     if not (snapshot.held or _awaits_kueue(snapshot)):
         return None
-    news = (reporting(HELD),) if snapshot.is_news(HELD) else ()
+    report = HELD if snapshot.held else RELEASED
+    news = (reporting(report),) if snapshot.is_news(report) else ()
     active = [each for each in _workloads(snapshot) if each.active]
     return (*news, *_activate(active, False))
 

@@ -70,10 +70,12 @@ def _time_unschedulable(snapshot: Snapshot, config: FaultTolerance) -> Actions:
 def _with_deadline(
     snapshot: Snapshot, now: datetime, config: FaultTolerance, actions: Actions
 ) -> Actions:
-    """Wake not later than failUnschedulable ends."""
+    """Wake not later than failUnschedulable ends. Once it is over, a row above may still wait."""
     if not config.fail_unschedulable or not snapshot.pods.no_node:
         return actions
     left = remaining(snapshot.timers.unschedulable, config.fail_unschedulable, now)
+    if left == ZERO:
+        return actions
     waits = [left, *(each.delay for each in actions if isinstance(each, WakeAfter))]
     others = (each for each in actions if not isinstance(each, WakeAfter))
     return (*others, WakeAfter(min(waits)))

@@ -112,6 +112,14 @@ HELD: Final = ConditionReport(
     f"a user holds it (annotation {ANNOTATION_HOLD}). It is out of the queue, and nothing starts "
     "until a user runs: appwrapper release",
 )
+# The reason stays: it shows that the Workload may be deactivated.
+RELEASED: Final = ConditionReport(
+    CONDITION_QUOTA_RESERVED,
+    False,
+    Reason.HELD,
+    "a user released it. Kueue first suspends it because of the earlier hold, and then queues it "
+    "again",
+)
 
 
 # It waits, and nothing would start it.

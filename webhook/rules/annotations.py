@@ -1,7 +1,7 @@
 """Check annotations under the operator's prefix: values, keys, and what precedes their effect."""
 
 import difflib
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,15 +38,18 @@ if TYPE_CHECKING:
 _ON: Final = "true"
 _VALUES: Final = (_ON, "false")
 _VALUES_EXPECTED: Final = 'must be "true" or "false"'
+_RECORDER: Final = ANNOTATION_PREFIX + "recorder"
+_STRATEGY: Final = ANNOTATION_PREFIX + "errorAggregation"
 
 
-def check_annotations(submission: Submission) -> Iterator[FieldError]:
+def check_annotations(submission: Submission) -> Iterator[FieldError | AdmissionWarning]:
     """Reject invalid values of the annotations that change fault tolerance, and of `hold`.
 
     On CREATE: all of them. On UPDATE: those that the request changes, or whose limit it changes by
     a label. Another configuration or another operator may have admitted the others.
 
-    The Go operator silently used the default for an invalid value.
+    A `recorder` that another setting switches off gets a warning. The Go operator silently used the
+    default for an invalid value.
     """
     old, new = submission.old_object, submission.object
     given, stored = annotations(new), annotations(old)
@@ -62,6 +65,22 @@ def check_annotations(submission: Submission) -> Iterator[FieldError]:
         if each is not before or given.get(each.key) != stored.get(each.key)
     ]
     yield from _check(new, changed, submission.config)
+    if not {_RECORDER, _STRATEGY}.isdisjoint(each.key for each in changed):
+        yield from _warn_of_idle_recorder(given, submission.config)
+
+
+def _warn_of_idle_recorder(
+    given: Mapping[str, str], config: "AppWrapperConfig"
+) -> Iterator[AdmissionWarning]:
+    operator = config.fault_tolerance.error_aggregation
+    if given.get(_RECORDER) != _ON:
+        return
+    here = f"metadata.annotations[{_RECORDER}]: it does nothing"
+    if not operator.inject_env:
+        field = "faultTolerance.errorAggregation.injectEnv"
+        yield AdmissionWarning(f"{here}: the operator's configuration sets {field} to false")
+    elif given.get(_STRATEGY, operator.strategy) == "off":
+        yield AdmissionWarning(f"{here} while errorAggregation is off; write {_STRATEGY}: earliest")
 
 
 def _check(

@@ -87,11 +87,13 @@ def _help_after_failure(case: Case) -> tuple[CommandHint, ...]:
     logs = CommandHint(f"appwrapper logs {own}", "what its pods wrote, as far as it is kept")
     if case.raw_pods:
         return (logs,)
-    keep = "add --set deletionOnFailureGracePeriodDuration=30m to keep its pods after a failure"
-    again = CommandHint(
-        f"appwrapper resubmit {own}", f"run it again under a new name; {keep} for half an hour"
+    resubmit = f"appwrapper resubmit {own}"
+    again = CommandHint(resubmit, "run it again under a new name")
+    kept = CommandHint(
+        f"{resubmit} --set deletionOnFailureGracePeriodDuration=30m",
+        "the same, and keep its pods for half an hour after a failure",
     )
-    return (logs, again)
+    return (logs, again, kept)
 
 
 def _why_no_retry(case: Case) -> tuple[str, ...]:

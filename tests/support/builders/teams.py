@@ -4,6 +4,7 @@ from copy import deepcopy
 
 from shared.api.objects import JsonObject
 from tests.support.builders.nodes import raw_node
+from tests.support.builders.queues import operator_config
 from tests.support.manifests import TEAM, documents
 
 GPU = "nvidia.com/gpu"
@@ -21,8 +22,16 @@ def gpu_nodes(count: int) -> list[JsonObject]:
 
 
 def what_teams_share() -> list[JsonObject]:
-    """Reads deploy/team/cluster.yaml and the policy for teams with RDMA."""
-    return documents(TEAM / "cluster.yaml") + documents(TEAM / "pod-security.yaml")
+    """Reads deploy/team/cluster.yaml and the policy for teams with RDMA.
+
+    With an operator that is configured as in overlay mlbatch.
+    """
+    configured = operator_config("appwrapper: {userRBACAdmissionCheck: false}\n")
+    return [
+        *documents(TEAM / "cluster.yaml"),
+        *documents(TEAM / "pod-security.yaml"),
+        configured,
+    ]
 
 
 def team(name: str, *, gpus: int = 64) -> list[JsonObject]:

@@ -4,6 +4,7 @@ import pytest
 
 from cli.cluster.operator_configuration import CONFIG_NAME
 from cli.pod_security import POLICY
+from controller.fleet.breaker import RECORD_NAME
 from shared.api.objects import JsonObject
 from shared.config.configuration import LabelSelector
 from tests.support.manifests import TEAM, document, documents
@@ -174,7 +175,7 @@ def test_users_may_read_queues_priorities_nodes_and_settings_and_nothing_else_of
         {
             "apiGroups": [""],
             "resources": ["configmaps"],
-            "resourceNames": [CONFIG_NAME],
+            "resourceNames": [CONFIG_NAME, RECORD_NAME],
             "verbs": ["get"],
         },
     ]

@@ -172,6 +172,9 @@ def test_an_unrecorded_time_is_no_zero(client: ServedObjects) -> None:
         "warning: not known: GPU-HOURS of 1 (an earlier version of the controller did not record"
         " their time with quota)\n"
     )
+    totals = history("--by", "user")[1].splitlines()
+    # One of bob's still holds its quota, which has a time.
+    assert [line.split()[-1] for line in totals] == ["GPU-HOURS", "4.00", "-", "4.00"]
 
 
 @pytest.mark.usefixtures("client")
@@ -208,3 +211,31 @@ def test_no_table_is_wider_than_the_window(client: ServedObjects) -> None:
         lines = history("-A", COLUMNS=str(width))[1].splitlines()
         assert max(map(len, lines)) <= width
         assert all(line == line.rstrip() for line in lines)
+        assert lines[1].endswith(" 13.22"), "the last number is whole"
+
+
+@pytest.mark.usefixtures("client")
+@pytest.mark.parametrize(
+    ("width", "headings"),
+    [
+        (80, "NAMESPACE NAME USER STATUS ENDED (UTC) TIME GPUS GPU-HOURS"),
+        (72, "NAMESPACE NAME USER STATUS ENDED (UTC) GPUS GPU-HOURS"),
+        (56, "NAMESPACE NAME USER STATUS GPUS GPU-HOURS"),
+        (30, "NAME USER GPU-HOURS"),
+    ],
+)
+def test_a_narrow_window_leaves_out_columns(width: int, headings: str) -> None:
+    lines = history("-A", COLUMNS=str(width))[1].splitlines()
+    assert " ".join(lines[0].split()) == headings
+    assert lines[1].endswith(" 13.22")
+
+
+@pytest.mark.usefixtures("client")
+def test_totals_in_a_narrow_window_keep_the_hours() -> None:
+    lines = history("--by", "user", COLUMNS="30")[1].splitlines()
+    assert [line.split() for line in lines] == [
+        ["USER", "ENDED", "GPU-HOURS"],
+        ["alice@x", "1", "17.33"],
+        ["bob", "2", "17.22"],
+        ["all", "3", "34.55"],
+    ]

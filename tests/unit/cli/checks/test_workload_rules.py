@@ -106,9 +106,9 @@ def test_a_preemption_is_a_note_with_the_name_of_the_other_one() -> None:
 
 def test_one_that_is_deactivated() -> None:
     assert findings_of(active=False) == [
-        "it is deactivated (spec.active: false), so Kueue does not admit it. kubectl patch workload"
-        ' -n team1 appwrapper-train --type merge --patch \'{"spec":{"active":true}}\' puts it in'
-        " the queue again"
+        "it is deactivated (spec.active: false), so Kueue does not admit it. Put it in the queue"
+        " again: kubectl patch workload -n team1 appwrapper-train --type merge --patch"
+        ' \'{"spec":{"active":true}}\''
     ]
 
 
@@ -124,8 +124,8 @@ def test_one_that_a_limit_of_kueue_deactivated() -> None:
     evicted = {"status": "True", "reason": reason, "message": "too often"}
     found = findings_of(active=False, conditions={"Evicted": evicted})
     assert found == [
-        "Kueue took it out of the queue for good. After kubectl delete workload -n team1"
-        " appwrapper-train --wait=false Kueue makes a new Workload, and queues it",
+        "Kueue took it out of the queue for good. Kueue makes a new Workload, and queues it,"
+        " after: kubectl delete workload -n team1 appwrapper-train --wait=false",
         f"Kueue evicted it ({reason}: too often)",
     ]
     assert findings_of(conditions={"Evicted": evicted}) == found, "activated again in vain"

@@ -93,6 +93,16 @@ def test_warnings_follow_folded_to_the_window(
     assert (code, re.sub(" +\n", "\n", out), err) == (1, table + warnings, "")
 
 
+def test_a_command_is_a_line_of_its_own_that_never_folds(monkeypatch: pytest.MonkeyPatch) -> None:
+    off = workload("a-long-name", "code", active=False)
+    queue = local_queue("code", "code-cluster-queue")
+    out = checked(monkeypatch, ReadOnlyCluster([*SOUND, queue, off]), COLUMNS="40")[1]
+    assert (
+        "again:\n  kubectl patch workload -n code appwrapper-a-long-name --type merge --patch"
+        ' \'{"spec":{"active":true}}\'\n' in out
+    )
+
+
 def test_unreadable_parts_are_named_and_the_rest_is_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

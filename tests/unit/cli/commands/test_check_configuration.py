@@ -3,14 +3,17 @@
 import io
 from pathlib import Path
 
+import pytest
+
 from cli import main as program
 from cli.terminal import CommandTerminal
 
 
-def ran(file: Path) -> tuple[int, str, str]:
+def ran(file: Path, *options: str) -> tuple[int, str, str]:
     out, err = io.StringIO(), io.StringIO()
     terminal = CommandTerminal(io.StringIO(), out, err, {})
-    return program.main(["check", "--config", str(file)], terminal), out.getvalue(), err.getvalue()
+    code = program.main(["check", "--config", str(file), *options], terminal)
+    return code, out.getvalue(), err.getvalue()
 
 
 def test_a_file_of_the_configuration_is_checked_without_a_cluster(tmp_path: Path) -> None:
@@ -43,3 +46,13 @@ def test_all_errors_of_a_configuration_are_shown(tmp_path: Path) -> None:
     missing = ran(tmp_path / "none.yaml")
     assert missing[0] == 2
     assert "none.yaml" in missing[2]
+
+
+@pytest.mark.parametrize("option", [("-o", "json"), ("--watch",)])
+def test_a_file_is_checked_once_and_printed_as_text(
+    tmp_path: Path, option: tuple[str, ...]
+) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("")
+    error = "error: --config prints text, once: leave out --watch and -o\n"
+    assert ran(file, *option) == (2, "", error)

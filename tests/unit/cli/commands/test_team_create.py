@@ -393,3 +393,7 @@ async def test_an_unread_configuration_ends_the_command_and_a_forbidden_one_is_a
         "WARNING: not checked: ConfigMap appwrapper-system/appwrapper-operator-config (defaults are"
         " assumed): no right to get it" in ended.out
     )
+    without = [each for each in what_teams_share() if each["kind"] != "ConfigMap"]
+    ended = await runs(ClusterObjects([*without, *gpu_nodes(8)]), "create", "team1", *SMALL)
+    assert "WARNING: not checked: there is no ConfigMap appwrapper-operator-config in" in ended.out
+    assert " mlbatch-system: defaults are assumed. Give it with --config FILE" in ended.out

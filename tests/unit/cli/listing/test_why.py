@@ -50,7 +50,7 @@ def why_of(item: JsonObject) -> str:
         (
             waiting.held_by_user,
             "Suspended",
-            "held by alice: appwrapper release train -n team1",
+            "held by alice",
         ),
         (waiting.no_workload, "Suspended", "waits for Kueue"),
         (waiting.suspended_by_user, "Suspended", "suspended by its user (spec.suspend: true)"),

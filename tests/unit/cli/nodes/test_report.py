@@ -61,10 +61,10 @@ RESOURCE        EACH  INSTANCE     NODES  BAD  GPUS  USED  FREE  BLOCK
 -                  -  -                1    1     -     -     -      -
 
 Bad nodes
-  a3, control: cordoned
-  a4: NotReady or unreachable
-  a5: {HEALTH}=ERR, NoSchedule
-  a6: the kubelet offers 7 of its 8 {GPU}
+  cordoned: a3, control
+  NotReady or unreachable: a4
+  {HEALTH}=ERR, NoSchedule: a5
+  the kubelet offers 7 of its 8 {GPU}: a6
 """
     )
     assert f"\n```\n{out}```\n" in PAGE.read_text()
@@ -156,7 +156,7 @@ def test_the_configuration_names_the_resources(monkeypatch: pytest.MonkeyPatch) 
         "amd.com/gpu     0  -             1    1     0     0     0      0",
         "",
         "Bad nodes",
-        "  m1: no device of amd.com/gpu is registered",
+        "  no device of amd.com/gpu is registered: m1",
     ]
 
 

@@ -197,7 +197,7 @@ async def test_an_answer_that_never_comes_is_noted(pods: ReachedPods) -> None:
 async def test_a_missing_right_to_watch_is_named_as_such(
     pods: ReachedPods, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object, **__: object) -> None:
+    def refused(*_: object, **__: object) -> AsyncIterator[None]:
         raise Forbidden(403, "Forbidden", "cannot watch pods")
 
     monkeypatch.setattr(pods, "watch", refused)

@@ -11,7 +11,7 @@ import pytest
 
 from cli.submitting import running
 from shared.api.objects import JsonObject
-from shared.kube.client import AlreadyExists, Invalid, KubeError, Unreachable
+from shared.kube.client import AlreadyExists, Forbidden, Invalid, KubeError, Unreachable
 from shared.kube.requests import Request
 from shared.kube.responses import Cause
 from tests.support.builders.explained.objects import RUNS, condition, container, pod
@@ -43,6 +43,7 @@ class Creating(LoggedPods):
         self.refusals: dict[bool, KubeError] = {}
         self.created: list[tuple[str, JsonObject]] = []
         self.tried: list[str] = []  # components
+        self.untried: KubeError | None = None
 
     async def send(self, request: Request, *, retry: bool = True) -> JsonObject:
         if request.method != "POST":
@@ -53,6 +54,8 @@ class Creating(LoggedPods):
         if not path.endswith("/appwrappers"):
             assert (dry_run, "fieldValidation" in query) == (True, False)
             self.tried.append(f"{body['kind']} {body['metadata']['name']}")
+            if self.untried is not None:
+                raise self.untried
             return body
         assert "fieldValidation=Strict" in query
         if dry_run in self.refusals:
@@ -118,6 +121,19 @@ def test_a_job_is_wrapped_first(submit: Any) -> None:
     assert client.tried == ["Job train"]
 
 
+def test_components_that_the_server_could_not_check_are_named(submit: Any) -> None:
+    """As for members under overlay mlbatch, who may wrap what they may not create."""
+    client = Creating()
+    message = 'jobs.batch is forbidden: User "ann" cannot create resource "jobs"'
+    client.untried = Forbidden(403, "Forbidden", message)
+    assert submit(client, stdin=JOB) == (
+        0,
+        "train is created in namespace team1\n",
+        "not checked: spec.components[0].template: you may not create jobs yourself, so only the"
+        " controller's own create has them validated\n",
+    )
+
+
 def test_several_appwrappers_are_created_in_order(submit: Any) -> None:
     client = Creating()
     two = f"{AW}---\n{AW.replace('name: train', 'name: other')}"
@@ -155,8 +171,8 @@ def test_a_create_without_an_answer_may_have_created_it(submit: Any) -> None:
     assert submit(client) == (
         2,
         "",
-        "error: no answer in time. train may have been created: check it with kubectl get"
-        " appwrappers -n team1\n",
+        "error: no answer in time. train may have been created: check it with appwrapper"
+        " list -n team1\n",
     )
 
 

@@ -19,6 +19,7 @@ JOB: JsonObject = {
     "metadata": {"name": "broken_Name"},
     "spec": {"template": {"spec": {"containers": []}}},
 }
+SOUND = {**JOB, "metadata": {"name": "train"}}
 AT = "spec.components[0].template"
 
 
@@ -92,13 +93,15 @@ async def test_each_error_has_its_place_in_the_appwrapper() -> None:
 
 
 async def test_errors_that_are_reported_already_are_not_repeated() -> None:
+    """Another error about the same field is another fault."""
     server = Server(INVALID)
     server.heard.append('unknown field "spec.a"')  # of an earlier request
-    known = (f"{AT}.metadata.name: Invalid value: the webhook's words",)
-    found = await server.findings(JOB, known=known)
-    assert [each.partition(": ")[0] for each in found.errors] == [
-        f"{AT}.spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]"
-    ]
+    name = f"{AT}.metadata.name: Invalid value: "
+    found = await server.findings(JOB, known=(f'{name}"broken_Name": a DNS label',))
+    limits = f"{AT}.spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]"
+    assert [each.partition(": ")[0] for each in found.errors] == [limits]
+    found = await server.findings(JOB, known=(f"{name}too long",))
+    assert [each.partition(": ")[0] for each in found.errors] == [f"{AT}.metadata.name", limits]
     assert found.warnings == []
 
 
@@ -121,12 +124,28 @@ RIGHT = 'jobs.batch is forbidden: User "ann" cannot create resource "jobs" in AP
 
 
 async def test_components_without_the_right_to_create_are_named() -> None:
-    found = await Server(forbidden(RIGHT)).findings(JOB, JOB)
+    found = await Server(forbidden(RIGHT)).findings(SOUND, SOUND)
     assert (found.errors, found.warnings) == ([], [])
     assert list(found.not_checked()) == [
         "spec.components[0].template, spec.components[1].template: you may not create jobs"
         " yourself, so only the controller's own create has them validated"
     ]
+
+
+async def test_without_that_right_names_and_whole_devices_are_checked_here() -> None:
+    limits = {"nvidia.com/gpu": "1500m", "cpu": "1500m", "pod.alpha.kubernetes.io/a": "0.5"}
+    containers = [{"name": "main", "resources": {"limits": limits}}]
+    job = {**JOB, "spec": {"template": {"spec": {"containers": containers}}}}
+    role = {**JOB, "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "Role"}
+    found = await Server(forbidden(RIGHT)).findings(job, role)
+    assert found.errors == [
+        f'{AT}.metadata.name: Invalid value: "broken_Name": write up to 253 lower-case letters,'
+        " digits, '-' and '.', with a letter or digit at both ends of each part",
+        f"{AT}.spec.template.spec.containers[0].resources.limits[nvidia.com/gpu]: Invalid value:"
+        ' "1500m": must be a whole number',
+    ]
+    assert (await Server(forbidden(RIGHT)).findings(SOUND)).errors == []
+    assert (await Server(None).findings(job)).errors == [], "the API server has checked it"
 
 
 @pytest.mark.parametrize(
@@ -154,6 +173,26 @@ async def test_this_operators_refusal_of_direct_objects_is_no_finding(message: s
 )
 async def test_other_refusals_are_warnings(message: str) -> None:
     found = await Server(forbidden(message)).findings(JOB)
+    assert found.warnings == [f"{AT}: the cluster refuses this Job to you: {message}"]
+    assert found.errors == []
+
+
+@pytest.mark.parametrize(
+    ("code", "reason", "message"),
+    [
+        (400, "", 'admission webhook "policy.example.com" denied the request: no latest'),
+        (
+            422,
+            "Invalid",
+            "jobs.batch \"a\" is forbidden: ValidatingAdmissionPolicy 'limits' with binding 'all'"
+            " denied request: too many",
+        ),
+    ],
+)
+async def test_another_policy_may_refuse_with_any_status(
+    code: int, reason: str, message: str
+) -> None:
+    found = await Server(error(code, reason, message)).findings(JOB)
     assert found.warnings == [f"{AT}: the cluster refuses this Job to you: {message}"]
     assert found.errors == []
 

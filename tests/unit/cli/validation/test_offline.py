@@ -190,3 +190,21 @@ def test_json() -> None:
             }
         ],
     )
+
+
+def test_names_of_components_and_fractions_of_devices(files: Path) -> None:
+    text = PACKED.replace("name: train   #", "name: Train_1   #")
+    limits = "              resources: {limits: {nvidia.com/gpu: 1.5}}\n"
+    image = "              image: quay.io/team/train:1\n"
+    (files / "wrong.yaml").write_text(text.replace(image, image + limits))
+    ended = validated("wrong.yaml")
+    assert (ended.code, ended.out.splitlines()[:2]) == (
+        1,
+        [
+            "wrong.yaml:12:9: error: spec.components[0].template.metadata.name: Invalid value:"
+            " \"Train_1\": write up to 253 lower-case letters, digits, '-' and '.', with a letter"
+            " or digit at both ends of each part",
+            "wrong.yaml:20:36: error: spec.components[0].template.spec.template.spec.containers[0]"
+            '.resources.limits[nvidia.com/gpu]: Invalid value: "1.5": must be a whole number',
+        ],
+    )

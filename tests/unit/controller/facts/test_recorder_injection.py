@@ -105,11 +105,30 @@ def test_a_second_call_changes_nothing() -> None:
     [
         {"name": "main", "args": ["train.py"]},  # only its image knows what it starts
         {**MAIN, "command": []},
-        {**MAIN, "volumeMounts": [{"name": "recorder", "mountPath": "/opt/appwrapper"}]},
+        *(
+            {**MAIN, "volumeMounts": [{"name": "recorder", "mountPath": path}]}
+            for path in (
+                "/opt/appwrapper",
+                "/opt/appwrapper/",
+                "/opt",
+                "//opt/./",
+                "opt",
+                "/data/../opt",
+                "/",
+                "/opt/appwrapper/worker",
+            )
+        ),
     ],
 )
 def test_a_container_that_cannot_or_need_not_run_under_it_stays(main: dict[str, Any]) -> None:
     assert injected(containers=[main]) == {"containers": [main]}
+
+
+@pytest.mark.parametrize("path", ["/opt/appwrapper-2", "/op", "/opt/cache", "/data/opt", 7, None])
+def test_a_mount_elsewhere_changes_nothing(path: Any) -> None:
+    own = {"name": "data", "mountPath": path}
+    (main,) = injected(containers=[{**MAIN, "volumeMounts": [own]}])["containers"]
+    assert main["volumeMounts"] == [own, {**MOUNT, "readOnly": True}]
 
 
 def test_a_pod_without_containers_stays() -> None:

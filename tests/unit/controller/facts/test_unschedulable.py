@@ -10,7 +10,7 @@ import pytest
 from controller.facts.nodes import Node, NodeProjection
 from controller.facts.pods import Pod
 from controller.facts.scheduling import placement
-from controller.facts.unschedulable import MEMORY, RecentNodes, has_worsened, no_node_for
+from controller.facts.unschedulable import MEMORY, RecentNodes, has_worsened, lost_labels, no_node_for
 from tests.support.builders.autopilot import GPU, HEALTH
 from tests.support.builders.nodes import raw_node
 from tests.support.builders.remembered_pods import pod
@@ -148,13 +148,55 @@ def test_a_resource_that_no_node_shows_counts_only_if_the_scheduler_reports_it()
         (node("n1", 8, {"gpu": "h100"}), False),
         (node("n1", 9, {"gpu": "a100"}), False),
         (node("n1", 7, {"gpu": "a100"}), True),
-        (node("n1", 8), True),
+        (node("n1", 8), False),
         (node("n1", 8, {"gpu": "a100"}, taints=[{"key": "k", "effect": "NoSchedule"}]), True),
         (node("n1", 8, {"gpu": "a100"}, unschedulable=True), False),
     ],
 )
-def test_when_a_node_got_worse(new: Node | None, worse: bool) -> None:
+def test_when_a_node_got_worse_by_more_than_its_labels(new: Node | None, worse: bool) -> None:
     assert has_worsened(node("n1", 8, {"gpu": "a100"}), new) is worse
+
+
+def test_which_labels_a_node_lost() -> None:
+    old = node("n1", labels={"gpu": "a100", "rack": "r1", "pool": "a"})
+    assert lost_labels(old, old) == set()
+    new = node("n1", labels={"gpu": "h100", "pool": "a", "zone": "z1"})
+    assert lost_labels(old, new) == {"gpu", "rack"}
+
+
+A100 = waiting("a100", nodeSelector={"gpu": "a100"})
+IN_POOL = waiting("pool", **affinity({"key": "pool", "operator": "In", "values": ["a"]}))
+BOTH = waiting("both", nodeSelector={"gpu": "a100", "pool": "a"})
+
+
+@pytest.mark.parametrize("wanted", [A100, IN_POOL, BOTH])
+def test_a_required_label_that_changed_within_a_day_counts_as_met(wanted: Pod) -> None:
+    now_h100 = node("n1", labels={"gpu": "h100", "pool": "b"})
+    assert verdict(wanted, now_h100) != ""
+    last = NOW - MEMORY + SECOND
+    assert verdict(wanted, now_h100, relabelled={"gpu": last, "pool": last}) == ""
+    over = dict.fromkeys(("gpu", "pool"), NOW - MEMORY)
+    assert verdict(wanted, now_h100, relabelled=over) != ""
+
+
+def test_another_label_or_too_few_resources_make_a_changed_label_count_for_nothing() -> None:
+    now_h100 = node("n1", 4, labels={"gpu": "h100"})
+    assert verdict(A100, now_h100, relabelled={"gpu": NOW}).endswith("has 80 cpu, 4 " + GPU)
+    assert verdict(A100, node("n2"), relabelled={"pool": NOW}) != ""
+    assert verdict(BOTH, node("n2"), relabelled={"pool": NOW}) != ""
+
+
+def test_a_changed_label_is_checked_again_when_its_day_is_over() -> None:
+    known = RecentNodes([node("n1")], {}, START)
+
+    def look_again(*pods: Pod, **relabelled: datetime) -> timedelta | None:
+        return no_node_for(pods, replace(known, relabelled=relabelled), NOW).look_again
+
+    earlier, later = NOW - 2 * SECOND, NOW - SECOND
+    assert look_again(A100, gpu=later) == MEMORY - SECOND
+    assert look_again(BOTH, gpu=later, pool=earlier) == MEMORY - 2 * SECOND
+    assert look_again(A100, IN_POOL, gpu=later, pool=earlier) == MEMORY - 2 * SECOND
+    assert look_again(waiting(), gpu=later) is None, "it fits in any case"
 
 
 def test_it_is_checked_again_when_time_alone_may_change_it() -> None:

@@ -137,6 +137,18 @@ def test_the_offer_of_a_node_is_remembered_when_it_gets_worse_or_goes() -> None:
     assert dict(nodes.recent().lost) == {offer: again}
 
 
+def test_a_label_that_a_node_lost_or_changed_is_remembered() -> None:
+    nodes = index(START, n1="PASS", n2="PASS")
+    assert dict(nodes.recent().relabelled) == {}
+    nodes.update(change(node("n1", "PASS"), node("n1", "WARN")), LATER)
+    assert dict(nodes.recent().relabelled) == {HEALTH: LATER}
+    nodes.update(change(node("n1", "WARN"), node("n1", "WARN")), LATER + MEMORY)
+    assert dict(nodes.recent().relabelled) == {HEALTH: LATER}
+    nodes.update(change(node("n2", "PASS"), None), LATER + MEMORY)
+    assert dict(nodes.recent().relabelled) == {HEALTH: LATER}, "its offer is remembered instead"
+    assert dict(nodes.recent().lost) != {}
+
+
 def test_only_the_largest_offers_are_kept_and_only_for_a_day() -> None:
     nodes = index(START)
     for gpus, minute in (("4", 0), ("8", 1), ("2", 2)):

@@ -7,15 +7,30 @@ import pytest
 
 from controller.phases.ask import Need
 from controller.phases.phase import Phase
-from controller.phases.snapshot import FaultTolerance, PodCounts
+from controller.phases.snapshot import (
+    Evacuation,
+    FaultTolerance,
+    HoldReason,
+    PodCounts,
+    ResetHold,
+)
 from controller.reports.reason import Reason
-from tests.support.decisions import HOLDING, RUNNING, asked
+from shared.api.conditions import Terminal
+from tests.support.decisions import HOLDING, RUNNING, Situation, asked
 from tests.support.fakes.virtual_life import ALL_RUN, START, VirtualLife
 
 WHY = "no node can hold pod a, which requests 16 nvidia.com/gpu: the largest node, n1, has 8"
 WAITS = PodCounts(expected=4, running=3, pending=1, rejected="a: no room", no_node=WHY)
 FITS = replace(WAITS, no_node="")
 ON = FaultTolerance(fail_unschedulable=timedelta(minutes=2))
+
+
+PAUSED = ResetHold(HoldReason.PAUSED, "an admin set pauseResets")
+BREAKER = ResetHold(HoldReason.BREAKER, "12 of 40 nodes turned bad", timedelta(seconds=30))
+DUE = RUNNING.but(pods=WAITS, conditions=HOLDING, reset_hold=PAUSED)
+DUE = DUE.configured(fail_unschedulable=timedelta(minutes=2))
+EVACUATED = DUE.but(evacuation=Evacuation("pod b on node n"))
+GAVE_UP = DUE.job(terminal=Terminal.FAILED, message="BackoffLimitExceeded", failure_recorded=True)
 
 
 def waiting(config: FaultTolerance = ON) -> VirtualLife:
@@ -75,3 +90,21 @@ def test_a_live_list_of_the_pods_confirms_it() -> None:
     assert Need.LIVE_PODS in asked(due.snapshot, ON)
     early = due.since(unschedulable=119, warmup=121)
     assert Need.LIVE_PODS not in asked(early.snapshot, ON)
+
+
+@pytest.mark.parametrize(
+    ("held", "wakes"),
+    [
+        pytest.param(EVACUATED.but(evacuation_hold=BREAKER), ["wake after 30s"], id="breaker"),
+        pytest.param(EVACUATED.but(evacuation_hold=PAUSED), [], id="evacuation"),
+        pytest.param(GAVE_UP, [], id="failed component"),
+    ],
+)
+def test_what_an_admin_or_the_breaker_holds_waits_without_a_loop(
+    held: Situation, wakes: list[str]
+) -> None:
+    over = held.since(unschedulable=3600, admission=0, warmup=3600, failure=3600)
+    assert over.moves == []
+    assert [each for each in over.decision if each.startswith("wake")] == wakes
+    almost = held.since(unschedulable=119, admission=0, warmup=3600, failure=3600)
+    assert "wake after 1s" in almost.decision

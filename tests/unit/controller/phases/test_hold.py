@@ -9,6 +9,7 @@ from controller.phases.ask import Need
 from controller.phases.phase import Phase
 from controller.phases.snapshot import OwnWorkload, PodSetInfos, Queueing, Snapshot
 from controller.reports.quota_reserved import HELD
+from controller.reports.quota_reserved import RELEASED as TO_BE_STOPPED
 from tests.support.decisions import RUNNING, SPARING_DELETION_BEGINS, Situation, asked, decisions
 
 ACTIVE = OwnWorkload("w", "w1", "7", active=True)
@@ -23,6 +24,10 @@ ADMITTED = RELEASED.but(suspend=False, pod_set_infos=PodSetInfos.COMPLETE)
 TEXT = (
     "a user holds it (annotation workload.codeflare.dev.appwrapper/hold). It is out of the queue, "
     "and nothing starts until a user runs: appwrapper release"
+)
+RELEASING = (
+    "QuotaReserved=False (Held): a user released it. Kueue first suspends it because of the earlier "
+    "hold, and then queues it again"
 )
 OVER = """
     QuotaReserved=False (Suspended)
@@ -93,9 +98,18 @@ def test_nothing_starts_while_it_is_held(situation: Situation, expected: list[st
         ),
         "Kueue has not suspended it: its quota may be another one's": (
             ADMITTED.but(workloads=(ACTIVE,)),
-            DEACTIVATES,
+            f"{RELEASING}{DEACTIVATES}",
         ),
-        "nor after it was deactivated": (ADMITTED.but(workloads=(MINE,)), ""),
+        "nor after it was deactivated": (ADMITTED.but(workloads=(MINE,)), RELEASING),
+        "which is reported once": (ADMITTED.after(TO_BE_STOPPED).but(workloads=(MINE,)), ""),
+        "and no longer once Kueue has suspended it": (
+            ADMITTED.after(TO_BE_STOPPED).but(suspend=True, workloads=(MINE,)),
+            f"{CLEARS}{ACTIVATES}",
+        ),
+        "a new hold": (
+            ADMITTED.after(TO_BE_STOPPED).but(held=True, workloads=(MINE,)),
+            f"QuotaReserved=False (Held): {TEXT}",
+        ),
         "a write of the hold took effect after the release": (
             QUEUED.but(queueing=Queueing(workload=True, deactivated=True), workloads=(MINE,)),
             f"start queue_reason{ACTIVATES}",

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from shared.config.fault_tolerance import ErrorAggregation, FaultToleranceConfig
-from tests.support.builders.admission import annotated, appwrapper, errors_of
+from tests.support.builders.admission import annotated, appwrapper, errors_of, warnings_of
 from tests.support.builders.annotations import PREFIX
 
 REJECT: dict[str, Any] = {"grace_period_maximum_policy": "Reject"}
@@ -92,6 +92,43 @@ def test_right_values_are_accepted() -> None:
         recorder="true",
     )
     assert errors_of(made, fault_tolerance=stores) == []
+
+
+# A recorder that another setting switches off
+
+IDLE = f"metadata.annotations[{PREFIX}recorder]: it does nothing"
+WHILE_OFF = f"{IDLE} while errorAggregation is off; write {PREFIX}errorAggregation: earliest"
+NO_ENVIRONMENT = (
+    f"{IDLE}: the operator's configuration sets faultTolerance.errorAggregation.injectEnv to false"
+)
+ON = {"recorder": "true"}
+OFF = {"errorAggregation": "off"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "operator", "warned"),
+    [
+        (ON, {}, []),
+        (ON, {"inject_env": False}, [NO_ENVIRONMENT]),
+        (ON, {"strategy": "off"}, [WHILE_OFF]),
+        (ON | {"errorAggregation": "earliest"}, {"strategy": "off"}, []),
+        (ON | OFF, {}, [WHILE_OFF]),
+        (ON | OFF, {"inject_env": False}, [NO_ENVIRONMENT]),
+        ({"recorder": "false"} | OFF, {"inject_env": False}, []),
+        (OFF, {"inject_env": False}, []),
+    ],
+)
+def test_a_recorder_that_another_setting_switches_off_is_warned_of(
+    sent: dict[str, str], operator: dict[str, Any], warned: list[str]
+) -> None:
+    errors = ErrorAggregation(recorder_image="HOST/controller:1", **operator)
+    config = FaultToleranceConfig(error_aggregation=errors)
+    made = annotated(**sent)
+    for old in (None, appwrapper()):
+        assert errors_of(made, old=old, fault_tolerance=config) == []
+        assert warnings_of(made, old=old, fault_tolerance=config) == warned
+    same = annotated(**sent, retryLimit="5")
+    assert warnings_of(same, old=made, fault_tolerance=config) == []
 
 
 def test_other_annotations_are_free() -> None:
