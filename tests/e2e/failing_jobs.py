@@ -126,7 +126,8 @@ def segmentation_fault(folder: Path) -> JsonObject:
 
 def healthy(folder: Path) -> JsonObject:
     """Two ranks of one launcher that do their work."""
-    program = "print('rank', os.environ['RANK'], 'of', os.environ['WORLD_SIZE'])\n"
+    # One write: both ranks of a pod write to the same pipe.
+    program = "os.write(1, ('rank %(RANK)s of %(WORLD_SIZE)s\\n' % os.environ).encode())\n"
     return _of_programs(HEALTHY, {"a": program}, folder, ranks=2, again=False)
 
 

@@ -13,6 +13,7 @@ from tests.support.cluster.at_once import UnderWay, under_way
 from tests.support.cluster.life import exists
 from tests.support.cluster.lives import NAMESPACE, Lives
 from tests.support.cluster.resources import JOBS
+from tests.support.patience import comes_to
 
 NO_LABEL = {"metadata": {"labels": {"workload.codeflare.dev/appwrapper": None}}}
 
@@ -32,7 +33,12 @@ async def a_job_without_its_label_goes_with_its_appwrapper(lives: Lives) -> None
     await lives.set_active(life, active=False)  # Kueue takes its quota back
     suspending = await life.until_phase("Suspending")
     await life.until_phase("Suspended", after=version_of(suspending))
-    assert not await exists(lives.client, JOBS, NAMESPACE, "bare")
+
+    async def job_exists() -> bool:
+        """Without a label no watch reports its end: the proof counts its pods and its delete."""
+        return await exists(lives.client, JOBS, NAMESPACE, "bare")
+
+    await comes_to(job_exists, False)
     assert await lives.names(PODS, life) == []
 
 
