@@ -1,7 +1,9 @@
 """Options that several commands share, named as kubectl names them."""
 
 import argparse
+from collections.abc import Sequence
 
+from cli.command import CommandError
 from cli.shipped.data import OVERLAYS
 
 OUTPUTS = ("text", "json", "yaml")
@@ -48,6 +50,33 @@ def add_several(
         default=[],
         help=f"{about}; may be given several times",
     )
+
+
+def add_selection(parser: argparse.ArgumentParser, states: Sequence[str], about: str) -> None:
+    """Add the options that select rows of a table of AppWrappers. `about`: the help of --state."""
+    parser.add_argument("--me", action="store_true", help="my own only")
+    parser.add_argument("--user", metavar="NAME", help="those of this user only")
+    parser.add_argument(
+        "--state",
+        dest="states",
+        metavar="STATE",
+        action="append",
+        default=[],
+        type=str.capitalize,
+        choices=states,
+        help=f"{about}: {', '.join(states)}",
+    )
+    parser.add_argument(
+        "-A", "--all-namespaces", action="store_true", help="of all namespaces, for admins"
+    )
+
+
+def check_selection(arguments: argparse.Namespace) -> None:
+    """Raise CommandError if the options of `add_selection` contradict each other or -n."""
+    if arguments.me and arguments.user:
+        raise CommandError("--me and --user name two users: give one of them")
+    if arguments.all_namespaces and arguments.namespace:
+        raise CommandError("-A lists all namespaces and -n one: give one of them")
 
 
 def add_pod_choice(parser: argparse.ArgumentParser) -> None:

@@ -2,8 +2,8 @@
 
 import argparse
 
-from cli.command import CommandError, ExitCode
-from cli.options import add_connection, add_output
+from cli.command import ExitCode
+from cli.options import add_connection, add_output, add_selection, check_selection
 from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
@@ -22,23 +22,9 @@ SORTS = ("ended", "name", "user", "time", "attempts", "gpus", "hours")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--me", action="store_true", help="my own only")
-    parser.add_argument("--user", metavar="NAME", help="those of this user only")
-    parser.add_argument(
-        "--state",
-        dest="states",
-        metavar="STATE",
-        action="append",
-        default=[],
-        type=str.capitalize,
-        choices=STATES,
-        help=f"those with this end only: {', '.join(STATES)}",
-    )
+    add_selection(parser, STATES, "those with this end only")
     parser.add_argument(
         "--since", metavar="DURATION", help="those that ended in this last time, such as 24h or 7d"
-    )
-    parser.add_argument(
-        "-A", "--all-namespaces", action="store_true", help="of all namespaces, for admins"
     )
     parser.add_argument(
         "--by", choices=("user", "team"), help="totals for each user or team (its namespace)"
@@ -60,8 +46,5 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
 
     from cli.accounting import running
 
-    if arguments.me and arguments.user:
-        raise CommandError("--me and --user name two users: give one of them")
-    if arguments.all_namespaces and arguments.namespace:
-        raise CommandError("-A lists all namespaces and -n one: give one of them")
+    check_selection(arguments)
     return asyncio.run(running.run(arguments, terminal))

@@ -2,8 +2,8 @@
 
 import argparse
 
-from cli.command import CommandError, ExitCode
-from cli.options import add_connection, add_output
+from cli.command import ExitCode
+from cli.options import add_connection, add_output, add_selection, check_selection
 from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
@@ -32,21 +32,7 @@ SORTS = ("status", "name", "user", "gpus", "priority", "queue", "position", "age
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--me", action="store_true", help="my own only")
-    parser.add_argument("--user", metavar="NAME", help="those of this user only")
-    parser.add_argument(
-        "--state",
-        dest="states",
-        metavar="STATE",
-        action="append",
-        default=[],
-        type=str.capitalize,
-        choices=STATES,
-        help=f"those in this state only; may be given several times: {', '.join(STATES)}",
-    )
-    parser.add_argument(
-        "-A", "--all-namespaces", action="store_true", help="of all namespaces, for admins"
-    )
+    add_selection(parser, STATES, "those in this state only; may be given several times")
     parser.add_argument(
         "--sort",
         metavar="COLUMN",
@@ -66,10 +52,7 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
 
     from cli.listing import running
 
-    if arguments.me and arguments.user:
-        raise CommandError("--me and --user name two users: give one of them")
-    if arguments.all_namespaces and arguments.namespace:
-        raise CommandError("-A lists all namespaces and -n one: give one of them")
+    check_selection(arguments)
     if arguments.watch:
         return asyncio.run(running.run(arguments, terminal))
     gc.disable()  # decoded lists have no cycles, and the search for some takes a third of the time
