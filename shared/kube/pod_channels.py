@@ -9,7 +9,7 @@ from typing import Final
 
 import aiohttp
 
-from shared.kube.client import Unreachable
+from shared.kube.responses import Unreachable
 
 # The pod's command: its streams, its result, and the size of its terminal.
 STDIN: Final = 0
