@@ -8,10 +8,11 @@ and never delay a request.
 import asyncio
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
+from weakref import WeakSet
 
 import aiohttp
 import yarl
@@ -35,6 +36,7 @@ HEADER_LIMIT = 64 * 1024
 READ_BUFFER = 256 * 1024
 # A WebSocket's other side has this long to agree to its end.
 _CLOSES = aiohttp.ClientWSTimeout(ws_close=2.0)
+_CLOSING_MILLISECONDS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,7 @@ class ApiConnection:
             self._headers["Impersonate-User"] = credentials.impersonation.user
             for group in credentials.impersonation.groups:
                 self._headers.add("Impersonate-Group", group)
+        self._sockets: WeakSet[socket.socket] = WeakSet()
         # Hooks cost each request 20 µs, also if none of them does anything.
         hooks = () if permit is None else (_asking_for(permit),)
         self._requests = self._session(pool_size, *hooks)
@@ -184,13 +187,33 @@ class ApiConnection:
                 yield PodChannels(socket, name)
 
     async def close(self) -> None:
+        """Close all connections. Return when their sockets are closed, at most a second later.
+
+        TLS waits until the server agrees to the end, and the event loop may end before. Without the
+        sockets nothing is left to wait for.
+        """
         await self._requests.close()
         await self._streams.close()
+        for each in self._open_sockets():
+            with suppress(OSError):  # it was not connected yet
+                each.shutdown(socket.SHUT_RDWR)
+        for _ in range(_CLOSING_MILLISECONDS):
+            if not self._open_sockets():
+                return
+            await asyncio.sleep(0.001)
+
+    def _open_sockets(self) -> list[socket.socket]:
+        return [each for each in self._sockets if each.fileno() != -1]
+
+    def _new_socket(self, address: tuple[Any, ...]) -> socket.socket:
+        made = watchful_socket(address)
+        self._sockets.add(made)
+        return made
 
     def _session(self, limit: int, *hooks: aiohttp.TraceConfig) -> aiohttp.ClientSession:
         connector = aiohttp.TCPConnector(
             limit=limit,
-            socket_factory=watchful_socket,
+            socket_factory=self._new_socket,
             keepalive_timeout=60,
         )
         session = aiohttp.ClientSession(
