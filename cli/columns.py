@@ -27,7 +27,8 @@ def lines(
 
 def width_of(heading: str, cells: Iterable[str]) -> int:
     """Return the width of a column."""
-    return max((cells_of(heading), *map(cells_of, cells)))
+    texts = (heading, *cells)
+    return max(map(len if "".join(texts).isascii() else cells_of, texts))
 
 
 def total_width(columns: Columns) -> int:
