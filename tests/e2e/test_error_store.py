@@ -1,4 +1,4 @@
-"""An error store on a real volume, which the recorder writes and the controller reads."""
+"""What an admin configures about errors: a store on a real volume, and the recorder's image."""
 
 import json
 from collections.abc import AsyncIterator
@@ -12,14 +12,24 @@ from flyteidl.core.errors_pb2 import ContainerError, ErrorDocument
 from localcluster.cluster import LocalCluster
 from localcluster.product import NAMESPACE
 from shared.api.objects import JsonObject
-from tests.e2e import failing_jobs, product_pods
+from tests.e2e import containers, failing_jobs, product_pods
 from tests.e2e.recorded import provide, record_of
-from tests.e2e.research_team import TEAM, ResearchTeam
+from tests.e2e.research_team import REAL_NODE, TEAM, ResearchTeam
 from tests.support.builders.annotations import prefixed
+from tests.support.builders.appwrappers import AT_ONCE, appwrapper
+from tests.support.cluster.explaining import explain
 from tests.support.cluster.kubectl import Kubectl
 
 pytestmark = pytest.mark.long
 
+# A program as a user writes it: nothing in it, in its image or in its command knows a recorder.
+_PROGRAM = (
+    "import time",
+    "def read(shard):",
+    "    raise ValueError(f'shard {shard} is empty')",
+    "time.sleep(2)",
+    "read(7)",
+)
 STORE, CLAIM, MOUNTED = "team-nfs", "errors", "/errors"
 CONFIGURATION = ("configmap", "appwrapper-operator-config", "-n", NAMESPACE)
 CONTROLLER = ("deployment", "appwrapper-controller", "-n", NAMESPACE)
@@ -32,7 +42,10 @@ async def store(
     research: None,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> AsyncIterator[Path]:
-    """The product with an error store: a folder of the node, which the controller only reads."""
+    """The product with an error store: a folder of the node, which the controller only reads.
+
+    The controller's own image is the recorder's.
+    """
     folder = tmp_path_factory.mktemp("errors")
     for each in (folder, *folder.parents[:3]):
         each.chmod(each.stat().st_mode | 0o055)  # the controller is not root
@@ -47,7 +60,11 @@ async def store(
     before = json.loads(shown)["data"]["config.yaml"]
     config = yaml.safe_load(before) or {}
     tolerance = config.setdefault("appwrapper", {}).setdefault("faultTolerance", {})
-    tolerance["errorAggregation"] = {"stores": {STORE: f"file://{MOUNTED}"}}
+    (controller, *_) = await product_pods.pods_of(node_cluster, "controller")
+    tolerance["errorAggregation"] = {
+        "stores": {STORE: f"file://{MOUNTED}"},
+        "recorderImage": controller["spec"]["containers"][0]["image"],
+    }
     unvolume = {"name": "errors", "$patch": "delete"}
     await _configure(node_cluster, admin, json.dumps(config), _pod(volume, mount))
     yield folder
@@ -145,3 +162,33 @@ async def test_each_worker_writes_a_file_that_flyte_reads(
         4,
     )
     assert found["uri"] == f"file://{MOUNTED}/{TEAM}/stored/{uid}/1/error-stored-c.pb"
+
+
+async def test_one_annotation_explains_an_exception_without_a_line_of_the_users(
+    store: Path, team: ResearchTeam, node_cluster: LocalCluster
+) -> None:
+    """`recorder: true`: the kubelet copies the recorder from the image of the admin's choice."""
+    del store  # the recorder's image is configured with it
+    raises = containers.pod("told-b", "")
+    raises["spec"]["containers"][0]["command"] = ["python3", "-c", "\n".join(_PROGRAM)]
+    body = appwrapper(
+        "told",
+        containers.pod("told-a", "exec sleep 100000"),
+        raises,
+        annotations={"recorder": "true", **AT_ONCE},
+    )
+    life = await team.submit(body)
+    failed = await life.until_phase("Failed")
+    error = "ValueError: shard 7 is empty"
+    assert failed["status"].get("resettingCount", 0) == 0  # the same program raises it again
+    found = failed["status"]["rootCause"]
+    assert (found["pod"], found["code"], found["source"], found["confidence"]) == (
+        "told-b",
+        "ValueError",
+        "TerminationMessage",
+        "Recorded",
+    )
+    assert found["message"].startswith(f"{error}\n\nTraceback (most recent call last):\n")
+    explained = await explain(node_cluster, TEAM, "told")
+    assert (explained.code, explained.err) == (0, "")
+    assert f"told-b on {REAL_NODE} failed (exit code 1): {error}" in explained.out
