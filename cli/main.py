@@ -106,7 +106,7 @@ def _add_command(
     sub = subparsers.add_parser(
         name,
         description=command.description if command else None,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_HelpFormatter,
         allow_abbrev=False,  # a new option would make users' abbreviations ambiguous
         **options,
     )
@@ -156,6 +156,15 @@ def _words(error: Exception) -> str:
         f"this is a fault of the command itself ({type(error).__name__}: {error})."
         " Run it again with --debug and report what it prints"
     )
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Fold a description's paragraphs, and not its examples."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        from cli.folding import folded_paragraphs
+
+        return super()._fill_text(folded_paragraphs(text, width), width, indent)
 
 
 class _Version(argparse.Action):

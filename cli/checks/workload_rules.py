@@ -95,7 +95,7 @@ def _inactive(workload: WorkloadFacts, _: Surroundings) -> Iterator[CheckFinding
         yield _warning(
             workload,
             "it is deactivated (spec.active: false), so Kueue does not admit it",
-            "Put it in the queue again: kubectl patch workload"
+            "An admin queues it again: kubectl patch workload"
             f" -n {workload.namespace} {workload.name} --type merge"
             ' --patch \'{"spec":{"active":true}}\'',
         )

@@ -9,10 +9,10 @@ from cli.terminal import CommandTerminal
 DESCRIPTION = """\
 Cancels AppWrappers: deletes them with all of their pods and other components.
 
-  appwrapper cancel train                  # asks before
-  appwrapper cancel --me                   # all that you created and that have not ended
+  appwrapper cancel train           # asks before
+  appwrapper cancel --me            # all of yours that have not ended
   appwrapper cancel -l project=vision --yes
-  appwrapper cancel train --wait           # returns when its pods are gone and its quota is free
+  appwrapper cancel train --wait    # until its pods are gone and its quota free
 
 Ended AppWrappers are deleted only by their names.
 """

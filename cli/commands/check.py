@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Shows quota, usage and capacity of the cluster, and warns of what is wrong.
 
-  appwrapper check                for admins: all ClusterQueues, nodes and workloads
-  appwrapper check -o wide        all resources and flavors, and the shapes of nodes
-  appwrapper check --mine         for a team: the queues, quota and workloads of its namespace
-  appwrapper check --install      for admins: is the operator set up right, and Kueue for it
-  appwrapper check --config FILE  for admins: is a file of the operator's configuration valid
+  appwrapper check                # admins: all ClusterQueues, nodes, workloads
+  appwrapper check -o wide        # all resources, flavors and shapes of nodes
+  appwrapper check --mine         # members: the queues, quota and workloads
+  appwrapper check --install      # admins: are operator and Kueue set up right
+  appwrapper check --config FILE  # admins: is this configuration file valid
 
 It changes nothing. Exit code: 0 fine, 1 warnings, 2 something cannot be determined.
 With --config it needs no cluster. Exit code: 0 the programs can use the file, 2 they cannot.
@@ -134,11 +134,13 @@ def _print(answer: _Answer, output: str, terminal: CommandTerminal) -> None:
     if lines:
         from rich.text import Text
 
+        from cli.prose import Prose
+
         terminal.write("\n")
         console = terminal.console()
         for line, command, style in lines:
             head, _, rest = line.partition(": ")
-            console.print(Text.assemble((f"{head}: ", style), rest))
+            console.print(Prose(rest, label=f"{head}: ", label_style=style), crop=False)
             if command:  # one line, which can be copied
                 console.print(Text(f"  {command}"), no_wrap=True, overflow="ignore", crop=False)
     if answer.hint:

@@ -9,11 +9,11 @@ from cli.terminal import CommandTerminal
 DESCRIPTION = """\
 Lists ended AppWrappers, the latest end first: how long they held quota, and their GPU-hours.
 
-  appwrapper history --me                       # my own
+  appwrapper history --me                      # my own
   appwrapper history --since 24h --state failed
-  appwrapper history --by user                  # GPU-hours of each user of the team
-  appwrapper history -A --by team --since 7d    # of each team, for admins
-  appwrapper history -A -o csv                  # for a spreadsheet
+  appwrapper history --by user                 # GPU-hours of the team's users
+  appwrapper history -A --by team --since 7d   # of each team, for admins
+  appwrapper history -A -o csv                 # for a spreadsheet
 
 An AppWrapper is listed until it is deleted: after its success TTL, or by a user.
 """

@@ -10,7 +10,7 @@ DESCRIPTION = """\
 Holds AppWrappers: nothing of them runs until `appwrapper release`.
 
   appwrapper hold train          # a waiting one leaves the queue at once
-  appwrapper hold train --yes    # a running one stops: without --yes the command asks
+  appwrapper hold train --yes    # a running one stops; without --yes it asks
 
 A running one loses what it did since its last checkpoint. Its pods are deleted, and then its quota
 is free for others. A hold spends no retry.

@@ -9,8 +9,8 @@ from cli.terminal import CommandTerminal
 DESCRIPTION = """\
 Shows the logs of an AppWrapper's pods, merged by time. Each line begins with the pod's rank.
 
-  appwrapper logs train                  # the pod that failed first, else all pods
-  appwrapper logs train -f               # follow all pods to the end of the attempt
+  appwrapper logs train                  # the pod that failed first, else all
+  appwrapper logs train -f               # follow all pods to the attempt's end
   appwrapper logs train --rank 3         # the whole log of one pod
   appwrapper logs train --all --tail -1  # all lines of all pods
   appwrapper logs train --attempt 1      # an attempt whose pods are deleted

@@ -13,8 +13,10 @@ Shows the GPUs of the cluster, by shape of node, and which nodes are bad and why
   appwrapper nodes -o wide    # a line for each node
 
 EACH: the GPUs of one node. BLOCK: the most free GPUs on one node, so the largest pod that fits now.
-USED, FREE and BLOCK need the right to list the pods of all namespaces.
+USED, FREE and BLOCK need the right to list the pods of all namespaces, which members of teams lack
+unless an admin granted it. Without it the command shows the sum of what Kueue's queues admitted.
 """
+_ASK = ". An admin can grant it: docs/users/nodes.md"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,5 +45,6 @@ async def _run(arguments: argparse.Namespace, terminal: CommandTerminal) -> Exit
     else:
         terminal.write_data(report, arguments.output)
     if report.unread:
-        terminal.warn(f"not known: {'; '.join(report.unread)}")
+        ask = "" if report.in_queues is None else _ASK
+        terminal.warn(f"not known: {'; '.join(report.unread)}{ask}")
     return ExitCode.FINE

@@ -18,7 +18,7 @@ Wraps manifests into one AppWrapper, so that Kueue queues them as one and the co
 them as one:
 
   appwrapper pack job.yaml service.yaml | kubectl apply -f -
-  appwrapper pack training/ --name run-7 --queue urgent --retry-limit 5 -O aw.yaml
+  appwrapper pack training/ --name run-7 --queue urgent -O aw.yaml
 
 It needs no cluster. It refuses what the webhook would refuse, with file and line. It keeps comments
 and the way values are written.

@@ -9,9 +9,9 @@ from cli.terminal import CommandTerminal
 DESCRIPTION = """\
 Makes a port of a running pod reachable on this machine, and on this machine only.
 
-  appwrapper port-forward train 6006              # TensorBoard, at 127.0.0.1:6006
-  appwrapper port-forward train 18265:8265        # at 127.0.0.1:18265
-  appwrapper port-forward train 0:8888 --rank 3   # at a free port, which is printed
+  appwrapper port-forward train 6006             # TensorBoard, 127.0.0.1:6006
+  appwrapper port-forward train 18265:8265       # at 127.0.0.1:18265
+  appwrapper port-forward train 0:8888 --rank 3  # at a free port, printed
 
 It ends with Ctrl-C, and with exit code 1 when the attempt ends.
 """

@@ -7,10 +7,10 @@ from cli.options import add_connection, add_output, add_several
 from cli.terminal import CommandTerminal
 
 DESCRIPTION = """\
-Submits an AppWrapper again that has succeeded or failed, under a new name: train-2, train-3, …
+Submits an AppWrapper again that has succeeded or failed, under a new name such as train-2.
 
   appwrapper resubmit train
-  appwrapper resubmit train --set retryLimit=5 --set warmupGracePeriodDuration=20m
+  appwrapper resubmit train --set retryLimit=5 --set retryPausePeriodDuration=0s
   appwrapper resubmit train --dry-run -o yaml      # only show it
 
 The new one is as the old one was submitted, in the same queue. --set changes annotations, and

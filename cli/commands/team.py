@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 DESCRIPTION = """\
 Manages teams: a namespace that Kueue manages, a quota, a queue, and users.
 
-  appwrapper team create team2 --quota nvidia.com/gpu=16 --quota cpu=160 --quota memory=2200Gi
+  appwrapper team create team2 --quota nvidia.com/gpu=16 --quota cpu=160
   appwrapper team list
   appwrapper team show team2
   appwrapper team delete team2

@@ -138,6 +138,11 @@ class Case:
         """Return `14:03:10 UTC, in 42 s`."""
         return when(moment, self.now)
 
+    def command(self, name: str, why: str, options: str = "") -> CommandHint:
+        """Return a command of our own about the AppWrapper."""
+        more = f" {options}" if options else ""
+        return CommandHint(f"appwrapper {name} {self.snapshot.arguments}{more}", why)
+
     def kubectl(self, rest: str, why: str) -> CommandHint:
         """Return a command of kubectl in the AppWrapper's namespace."""
         return CommandHint(f"kubectl {rest} -n {self.namespace}", why)

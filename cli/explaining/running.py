@@ -35,7 +35,7 @@ async def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitC
                 console.print()
             console.print(render(each), crop=False)  # commands are one line
     elif reports:
-        terminal.console().print(render_line(reports))
+        terminal.console().print(render_line(reports), crop=False)
     else:
         terminal.write(f"There are no AppWrappers in namespace {cluster.namespace}.\n")
     return ExitCode.FINE

@@ -1,6 +1,7 @@
 """Render the report for people: the answer first, then the supporting facts."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -21,6 +22,7 @@ from cli.explaining.report import (
     Situation,
     SuspectNodes,
 )
+from cli.prose import Prose
 from cli.tables import new_table
 from controller.phases.root_cause import OUT_OF_MEMORY, Confidence, Source
 from shared.api.amounts import added_up, amount_text, resources_text
@@ -53,8 +55,8 @@ _table: Final = partial(new_table, whole=(">", "FLAVOR", "NODE", "SINCE", "STATU
 def render(report: ExplainReport) -> RenderableType:
     """Render one report as one screen."""
     style = f"bold {_style(report.situation)}"
-    parts: list[RenderableType] = [Text(report.answer, style=style)]
-    parts += [_indented(Text(each)) for each in report.details]
+    parts: list[RenderableType] = [Prose(report.answer, style)]
+    parts += [_indented(Prose(each)) for each in report.details]
     for title, body in _sections(report):
         parts += [
             Text(),
@@ -66,6 +68,8 @@ def render(report: ExplainReport) -> RenderableType:
 
 def _indented(part: RenderableType) -> RenderableType:
     """Indent a part; a command stays one line, which can be copied."""
+    if isinstance(part, Prose):
+        return replace(part, indent=part.indent + 2, label=f"  {part.label}")
     if isinstance(part, Text) and part.no_wrap:
         return Text.assemble("  ", part, no_wrap=True, overflow="ignore")
     return Padding(part, _INDENT, expand=False)
@@ -73,12 +77,19 @@ def _indented(part: RenderableType) -> RenderableType:
 
 def render_line(reports: Sequence[ExplainReport]) -> RenderableType:
     """Render several reports: one row each, with the answer."""
-    table = _table("NAME", "STATUS", "WHY")
-    for each in reports:
+    width = max(len(each.name) for each in reports) + 2
+    heads = [f"{each.name:{width}}{each.phase or '-'}" for each in reports]
+    rows = [Prose("WHY", "dim", 0, f"{'NAME':{width}}STATUS", "dim")]
+    for head, each in zip(heads, reports, strict=True):
         why = each.answer.removeprefix(f"{each.name} ")
-        why = why[0].upper() + why[1:]
-        table.add_row(each.name, each.phase or "-", Text(why, style=_style(each.situation)))
-    return table
+        rows.append(Prose(why[0].upper() + why[1:], _style(each.situation), 0, head))
+    return Group(*_aligned(rows))
+
+
+def _aligned(rows: Sequence[Prose]) -> list[RenderableType]:
+    """Indent the texts by the longest label."""
+    indent = max(len(each.label) for each in rows) + 2
+    return [replace(each, indent=indent) for each in rows]
 
 
 def _style(situation: Situation) -> str:
@@ -102,21 +113,19 @@ def _sections(report: ExplainReport) -> Iterator[tuple[str, list[RenderableType]
     if report.commands:
         yield "What helps", list(_commands(report))
     if report.not_readable:
-        yield "Not readable for you", [*map(Text, report.not_readable)]
+        yield "Not readable for you", [*map(Prose, report.not_readable)]
 
 
 def _next(report: ExplainReport) -> list[RenderableType]:
     timed = [(each.at, each.what) for each in report.next if each.at is not None]
     untimed = [each.what for each in report.next if each.at is None]
     if not timed:
-        return [*map(Text, untimed)]
-    table = _grid()
+        return [*map(Prose, untimed)]
+    rows = []
     for at, what in timed:
         coming = f"at {when(at, report.seen_at)}" if at > report.seen_at else "now"
-        table.add_row(Text(f"{coming}:", no_wrap=True), what)
-    for what in untimed:
-        table.add_row("", what)
-    return [table]
+        rows.append(Prose(what, label=f"{coming}:"))
+    return _aligned([*rows, *map(Prose, untimed)])
 
 
 def _queue(queue: QueueReport, now: datetime) -> Iterator[tuple[str, list[RenderableType]]]:
@@ -232,7 +241,7 @@ def _suspects(suspects: SuspectNodes, now: datetime) -> list[RenderableType]:
     for each in suspects.nodes:
         why = f"pod {each.pod} failed there first in attempt {each.attempt}"
         table.add_row(each.node, clock(each.until, now), why)
-    return [table, Text(suspects.effect)]
+    return [table, Prose(suspects.effect)]
 
 
 def _life(report: ExplainReport) -> Text:
@@ -254,22 +263,21 @@ def _timeline(report: ExplainReport) -> Iterator[RenderableType]:
         if (each.reason or each.root_cause) and each.number != answered
     ]
     if attempts:
-        table = _grid()
+        rows = []
         for each in attempts:
             why = ": ".join(filter(None, [each.reason, each.message]))
             cause = f" Root cause: {each.root_cause}" if each.root_cause else ""
-            table.add_row(f"attempt {each.number}:", f"{why}{cause}")
-        yield table
-    table = _grid()
-    for happened in report.timeline:
-        at = Text(clock(happened.at, report.seen_at), no_wrap=True)
-        style = "yellow" if happened.is_trouble else ""
-        table.add_row(at, Text(happened.what, style=style))
-    yield table
+            rows.append(Prose(f"{why}{cause}", label=f"attempt {each.number}:"))
+        yield from _aligned(rows)
+    timeline = [
+        Prose(each.what, "yellow" if each.is_trouble else "", 0, clock(each.at, report.seen_at))
+        for each in report.timeline
+    ]
+    yield from _aligned(timeline) if timeline else ()
     periods = report.periods
     if periods is not None and periods.assumed and report.attempt:
         text = "Times assume the operator's default periods, and that resets are not paused"
-        yield Text(f"{text}: {periods.assumed}.", style="dim")
+        yield Prose(f"{text}: {periods.assumed}.", "dim")
 
 
 def _gpu_hours(hours: GpuHours) -> str:
@@ -291,10 +299,3 @@ def _commands(report: ExplainReport) -> Iterator[RenderableType]:
     for each in report.commands:
         yield Text(f"# {each.why}", style="dim")
         yield Text(each.command, style="cyan", no_wrap=True)
-
-
-def _grid() -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(overflow="fold")
-    return table

@@ -6,6 +6,7 @@ from contextlib import aclosing
 from datetime import timedelta
 from typing import Final
 
+from rich.console import RenderableType
 from rich.live import Live
 
 from cli.cluster.connection import Cluster
@@ -34,10 +35,19 @@ async def follow(cluster: Cluster, name: str, output: str, terminal: CommandTerm
     raw = await gatherer.appwrapper(name)
     if output == "text" and terminal.stdout.isatty():
         console = terminal.console()
-        with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
-            return await _follow(
-                gatherer, raw, lambda each: live.update(render(each), refresh=True)
-            )
+        last: list[RenderableType] = []
+        live = Live(console=console, auto_refresh=False, vertical_overflow="crop", transient=True)
+
+        def show(report: ExplainReport) -> None:
+            last[:] = [render(report)]
+            live.update(*last, refresh=True)
+
+        try:
+            with live:
+                return await _follow(gatherer, raw, show)
+        finally:
+            for each in last:  # whole: the screen was cut at the window's edges
+                console.print(each, crop=False)
     return await _follow(gatherer, raw, _printer(output, terminal))
 
 

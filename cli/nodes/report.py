@@ -63,10 +63,14 @@ class ShapeLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodesReport:
-    """`in_queues`: the GPUs of Kueue's admitted workloads, only if the pods are unreadable."""
+    """`in_queues`: the GPUs of Kueue's admitted workloads, only if the pods are unreadable.
+
+    `schedulable`: the GPUs that new and present pods can use, on all nodes.
+    """
 
     shapes: tuple[ShapeLine, ...]
     nodes: tuple[NodeLine, ...]
+    schedulable: Decimal
     in_queues: Decimal | None
     unread: tuple[str, ...]
 
@@ -82,6 +86,9 @@ def nodes_report(seen: ObservedNodes) -> NodesReport:
     return NodesReport(
         shapes=tuple(map(_shape_line, groups.values())),
         nodes=tuple(ordered),
+        schedulable=sum(
+            (node.schedulable(each) for node in seen.nodes for each in seen.resources), ZERO
+        ),
         in_queues=seen.in_queues,
         unread=tuple(map(str, seen.unread)),
     )

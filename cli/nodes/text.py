@@ -31,8 +31,13 @@ def shapes_text(report: NodesReport, width: int | None) -> str:
         "BLOCK": [_gpus(each.largest_free, each.resource) for each in report.shapes],
     }
     if report.in_queues is not None:
-        in_queues = amount_text(report.in_queues, "gpu")
-        queues = f"\nGPUs of the workloads that Kueue's queues admitted: {in_queues}\n"
+        admitted, good = (
+            amount_text(each, "gpu") for each in (report.in_queues, report.schedulable)
+        )
+        queues = (
+            f"\nGPUs of the workloads that Kueue's queues admitted: {admitted}"
+            f"\nGPUs of good nodes: {good}\n"
+        )
     else:
         queues = ""
     bad = "".join(f"  {line}\n" for line in _bad(report.nodes))

@@ -10,9 +10,10 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.cluster.kueue import Quota
+from cli.prose import Prose
 from cli.tables import new_table
 from cli.teams.inspect import TeamList
-from cli.teams.plan import Action, ObjectPlan, TeamPlan, described_subject
+from cli.teams.plan import Action, Difference, ObjectPlan, TeamPlan, described_subject
 from cli.teams.quotas import CapacityRow
 from cli.teams.removal import Removal
 from cli.teams.team_report import TeamReport
@@ -31,6 +32,11 @@ def print_plan(plan: TeamPlan, console: Console) -> None:
     console.print(_headline(plan))
     console.print()
     console.print(_changes(plan))
+    for each in plan.objects:
+        for left in each.left:
+            if _is_long(left):
+                text = f"{each.kind} {each.name}, {left.field}: {left.remedy}"
+                console.print(Prose(text), crop=False)
     for flavor in dict.fromkeys(row.flavor for row in plan.capacity):
         console.print()
         console.print(f"All quotas of flavor {flavor} and what pods can have of its nodes:")
@@ -41,7 +47,7 @@ def print_plan(plan: TeamPlan, console: Console) -> None:
 def print_teams(found: TeamList, console: Console, *, wide: bool) -> None:
     """Print a line for each team; with `wide` all resources that have a quota."""
     if not found.teams:
-        console.print("There is no team. `appwrapper team create NAME` makes one.")
+        console.print(Prose("There is no team. `appwrapper team create NAME` makes one."))
     else:
         console.print(_teams_table(found, wide=wide))
     _print_notes(
@@ -132,8 +138,13 @@ def _details(each: ObjectPlan) -> Iterator[str]:
         before = "" if change.found == "none" else f" (was {change.found})"
         yield f"{change.field}: {change.wanted}{before}"
     for left in each.left:
-        remedy = f": {left.remedy}" if left.remedy else ""
+        remedy = f": {left.remedy}" if left.remedy and not _is_long(left) else ""
         yield f"differs: {left.field} is {left.found}, not {left.wanted}{remedy}"
+
+
+def _is_long(left: Difference) -> bool:
+    """True if the remedy has a command, which a cell of a table would fold."""
+    return "kubectl" in (left.remedy or "")
 
 
 def _created(each: ObjectPlan) -> Iterator[str]:
@@ -244,4 +255,4 @@ def _print_notes(warnings: Sequence[str], console: Console) -> None:
     if warnings:
         console.print()
     for each in warnings:
-        console.print(Text(f"WARNING: {each}.", style="yellow"))
+        console.print(Prose(f"WARNING: {each}.", "yellow"), crop=False)

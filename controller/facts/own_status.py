@@ -39,6 +39,7 @@ def read_status(
     texts = {str(each.get("type")): _text_of(each) for each in appwrapper.conditions}
     return Snapshot(
         phase=phase,
+        arguments=f"{appwrapper.name} -n {appwrapper.namespace}",
         suspend=appwrapper.suspend,
         held=appwrapper.held,
         deletion_requested=appwrapper.deletion_requested,

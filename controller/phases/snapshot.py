@@ -317,6 +317,7 @@ class Snapshot:
     """
 
     phase: Phase
+    arguments: str = ""  # its name and namespace, as the command appwrapper reads them
     suspend: bool = False
     held: bool = False  # its user's annotation keeps it from running
     deletion_requested: bool = False

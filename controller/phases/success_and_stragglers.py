@@ -175,10 +175,11 @@ def record_ends(snapshot: Snapshot) -> Actions:
 
 def _warn_of_endless(snapshot: Snapshot) -> Actions:
     text = only_endless(snapshot)
-    return (Warn(Reason.NEVER_ENDS, text),) if text else ()
+    remedy = f"To end it: appwrapper cancel {snapshot.arguments}"
+    return (Warn(Reason.NEVER_ENDS, f"{text}. {remedy}"),) if text else ()
 
 
-def only_endless(snapshot: Snapshot, name: str = "NAME") -> str:
+def only_endless(snapshot: Snapshot) -> str:
     """Return that all others have succeeded and the rest never ends, "" if that is not so."""
     counting = _counting(snapshot)
     left = [each for each in counting if each.terminal is not Terminal.SUCCEEDED]
@@ -188,8 +189,8 @@ def only_endless(snapshot: Snapshot, name: str = "NAME") -> str:
     verb = "never ends" if len(left) == 1 else "never end"
     return (
         f"all other components have succeeded, but {names} {verb}: the AppWrapper keeps running"
-        f" and holds its quota. To end it: appwrapper cancel {name}. Next time annotate a component"
-        f' that only serves the others with {ANNOTATION_HELPER}: "true"'
+        " and holds its quota. Next time annotate a component that only serves the others with"
+        f' {ANNOTATION_HELPER}: "true"'
     )
 
 

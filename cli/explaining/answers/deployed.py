@@ -138,11 +138,12 @@ def runs(case: Case) -> SituationAnswer:
     runs_since = f"has run since {case.when(since)}" if ready and since else "runs"
     deferred = f" ({pods.deferred} more are made later)" if pods.deferred else ""
     ended = f", {pods.succeeded} ended well" if pods.succeeded else ""
-    endless = only_endless(case.snapshot, f"{case.name} -n {case.namespace}")
+    endless = only_endless(case.snapshot)
     return SituationAnswer(
         situation=Situation.RUNNING,
         sentence=f"{case.name} {runs_since}: {counted(pods.running, 'pod')} of {pods.expected}"
         f" {'runs' if pods.running == 1 else 'run'}{ended}{deferred}.",
         details=(f"{endless[0].upper()}{endless[1:]}.",) if endless else (),
         next=next_steps(case) or (Next("It runs until its components end."),),
+        commands=(case.command("cancel", "delete it with its pods"),) if endless else (),
     )

@@ -15,7 +15,6 @@ from shared.api.names import (
     CONDITION_QUOTA_RESERVED,
     CONDITION_RESOURCES_DEPLOYED,
     CONDITION_UNHEALTHY,
-    LABEL_APPWRAPPER,
 )
 
 
@@ -83,15 +82,14 @@ def _without(cause: RootCause, message: str) -> str:
 
 def _help_after_failure(case: Case) -> tuple[CommandHint, ...]:
     """Return the commands for what it wrote, and for another try with and without its pods."""
-    own = f"{case.name} -n {case.namespace}"
-    logs = CommandHint(f"appwrapper logs {own}", "what its pods wrote, as far as it is kept")
+    logs = case.command("logs", "what its pods wrote, as far as it is kept")
     if case.raw_pods:
         return (logs,)
-    resubmit = f"appwrapper resubmit {own}"
-    again = CommandHint(resubmit, "run it again under a new name")
-    kept = CommandHint(
-        f"{resubmit} --set deletionOnFailureGracePeriodDuration=30m",
+    again = case.command("resubmit", "run it again under a new name")
+    kept = case.command(
+        "resubmit",
         "the same, and keep its pods for half an hour after a failure",
+        "--set deletionOnFailureGracePeriodDuration=30m",
     )
     return (logs, again, kept)
 
@@ -133,10 +131,7 @@ def _removal(case: Case, period: str) -> tuple[Next, ...]:
 
 
 def _logs(case: Case) -> tuple[CommandHint, ...]:
-    if not case.raw_pods:
-        return ()
-    selector = f"{LABEL_APPWRAPPER}={case.name}"
-    return (case.kubectl(f"logs --selector {selector} --prefix --tail 20", "what its pods wrote"),)
+    return (case.command("logs", "what its pods wrote"),) if case.raw_pods else ()
 
 
 def _at(case: Case, at: datetime | None) -> str:

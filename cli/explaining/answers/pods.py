@@ -199,7 +199,7 @@ def pod_commands(case: Case) -> tuple[CommandHint, ...]:
     failed = [pod.name for pod in case.pods if pod.phase == "Failed"]
     crashed = [pod.name for pod in case.pods if pod.crash_loop is not None]
     if failed:
-        return (case.kubectl(f"logs {failed[0]}", "what the failed pod wrote"),)
+        return (case.command("logs", "what the failed pod wrote", f"--pod {failed[0]}"),)
     if crashed:
         return (case.kubectl(f"logs {crashed[0]} --previous", "what it wrote before it crashed"),)
     return ()

@@ -180,7 +180,7 @@ def workload_is_stuck(case: Case) -> SituationAnswer | None:
     situation, then = Situation.DEACTIVATED, "Nothing happens until then."
     commands: tuple[CommandHint, ...] = ()
     if is_finished(workload):
-        commands = (case.kubectl(f"delete appwrapper {case.name}", "then create it again"),)
+        commands = (case.command("cancel", "then create it again"),)
     elif gave_up(workload):
         # Kueue makes the next one under the same name: kubectl could wait for its end.
         command = f"delete workload {name} --wait=false"
@@ -188,7 +188,7 @@ def workload_is_stuck(case: Case) -> SituationAnswer | None:
     elif not (is_active(workload) or is_held(workload)):
         patch = '{"spec":{"active":true}}'
         command = f"patch workload {name} --type merge --patch '{patch}'"
-        commands = (case.kubectl(command, "queue it again"),)
+        commands = (case.kubectl(command, "queue it again (for admins)"),)
     elif has_quota(workload) and unready_checks(workload):
         situation = Situation.ADMISSION_CHECKS
         then = "It starts when all admission checks are Ready."

@@ -58,9 +58,7 @@ def never_fits(case: Case) -> SituationAnswer | None:
         sentence=sentence,
         details=kueue_messages(case),
         next=_UNTIL_IT_ASKS_FOR_LESS,
-        commands=(
-            case.kubectl(f"delete appwrapper {case.name}", "then create it with smaller requests"),
-        ),
+        commands=(case.command("cancel", "then create it with smaller requests"),),
     )
 
 
@@ -86,9 +84,7 @@ def larger_than_any_node(case: Case) -> SituationAnswer | None:
         sentence=f"{case.name} cannot run on any node that the cluster has now: {why}.",
         details=kueue_messages(case),
         next=(Next("Nothing happens until a larger node joins the cluster."), _ASK_FOR_LESS),
-        commands=(
-            case.kubectl(f"delete appwrapper {case.name}", "then create it with smaller requests"),
-        ),
+        commands=(case.command("cancel", "then create it with smaller requests"),),
     )
 
 

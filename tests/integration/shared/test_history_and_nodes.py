@@ -60,6 +60,7 @@ async def test_a_member_sees_the_nodes_and_an_admin_what_is_free(
     code, out, err = await typed(cluster, "nodes", *MEMBER, "-o", "json")
     assert (code, {each["name"] for each in json.loads(out)["nodes"]}) == (0, names)
     what = "USED, FREE, BLOCK (pods of all namespaces): no right to list them"
+    what += ". An admin can grant it: docs/users/nodes.md"
     assert err == f"warning: not known: {what}\n"
     code, out, err = await typed(cluster, "nodes", "-o", "json")
     assert (code, err) == (0, "")

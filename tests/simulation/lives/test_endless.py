@@ -2,7 +2,7 @@
 
 from shared.api.objects import EVENTS
 from tests.simulation.lives.lived import NAME, Life, Once, live
-from tests.simulation.workloads import job, ray
+from tests.simulation.workloads import NAMESPACE, job, ray
 from tests.support.builders.appwrappers import phase
 
 REASON = "ComponentNeverEnds"
@@ -27,7 +27,7 @@ def test_once_the_others_have_ended_a_warning_names_it_and_the_command() -> None
     assert message.startswith(
         "all other components have succeeded, but RayCluster serve never ends: "
     )
-    assert "appwrapper cancel NAME" in message
+    assert message.endswith(f". To end it: appwrapper cancel {NAME} -n {NAMESPACE}")
 
 
 def test_alone_it_is_what_its_user_asked_for() -> None:

@@ -49,18 +49,27 @@ def test_without_a_command_it_prints_its_help_and_is_unable() -> None:
     assert err.getvalue() == ""
 
 
+def first_line_of(name: str) -> str:
+    return program.load(name).description.strip().splitlines()[0]
+
+
 @pytest.mark.parametrize("name", program.COMMANDS)
-def test_every_command_has_its_own_help(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_command_has_its_own_help_in_80_columns(
+    name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     terminal, _, _ = in_test()
     assert program.main([name, "--help"], terminal) == ExitCode.FINE
-    assert program.load(name).description.strip().splitlines()[0] in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert first_line_of(name) in " ".join(printed.split())
+    assert [line for line in printed.splitlines() if len(line) > 80] == []
 
 
 def test_an_alias_has_the_help_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
     terminal, _, _ = in_test()
     for alias, name in program.ALIASES.items():
         assert program.main([alias, "--help"], terminal) == ExitCode.FINE
-        assert program.load(name).description.splitlines()[0] in capsys.readouterr().out
+        assert first_line_of(name) in " ".join(capsys.readouterr().out.split())
 
 
 def test_wrong_usage_is_reported_by_argparse(capsys: pytest.CaptureFixture[str]) -> None:

@@ -144,6 +144,17 @@ def test_users_may_read_what_appwrapper_logs_needs(resource: str, verb: str) -> 
     assert any(verb in each["verbs"] for each in rules)
 
 
+def test_users_never_write_workloads() -> None:
+    """`hold` needs no such right: the controller deactivates the Workload."""
+    rules = [
+        each
+        for name in ("mlbatch-edit", "appwrapper-queue-viewer")
+        for each in role(name)
+        if {"*", "workloads", "workloads/status"} & {*each["resources"]}
+    ]
+    assert [each["verbs"] for each in rules] == [["get", "list", "watch"]]
+
+
 @pytest.mark.parametrize("resource", ["pods/exec", "pods/portforward"])
 def test_users_may_reach_into_pods(resource: str) -> None:
     (rule,) = (each for each in role("mlbatch-edit") if resource in each["resources"])

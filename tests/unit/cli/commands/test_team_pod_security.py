@@ -106,9 +106,10 @@ async def test_another_level_of_an_existing_namespace_stays_and_is_shown(level: 
     ended = await runs(client, "create", "team1", *SMALL, "--adopt", "--pod-security", "baseline")
     assert labels_in(client, "team1") == {ENFORCE: level} | TEAMS
     assert ended.code == ExitCode.WANTING
+    assert f"differs: metadata.labels[{ENFORCE}] is {level}, not baseline\n" in ended.out
     assert (
-        f"differs: metadata.labels[{ENFORCE}] is {level}, not baseline: set it by kubectl label"
-        f" --overwrite namespace team1 {ENFORCE}=baseline\n" in ended.out
+        f"\nNamespace team1, metadata.labels[{ENFORCE}]: set it by kubectl label --overwrite"
+        f" namespace team1 {ENFORCE}=baseline\n" in ended.out
     )
     unasked = await runs(client, "create", "team1", *SMALL)
     assert (unasked.code, "WARNING" in unasked.out) == (ExitCode.FINE, False)

@@ -119,10 +119,11 @@ def test_a_running_one_of_which_only_endless_parts_are_left_names_the_command() 
     ended = replace(job, terminal=Terminal.SUCCEEDED)
     serve = replace(job, name="serve", kind="Deployment", reports=False, endless=True)
     left = replace(case, snapshot=replace(case.snapshot, components=(ended, serve)))
-    assert runs(left).details == (
+    answer = runs(left)
+    assert answer.details == (
         "All other components have succeeded, but Deployment serve never ends: the AppWrapper keeps"
-        " running and holds its quota. To end it: appwrapper cancel train -n team1. Next time"
-        " annotate a component that only serves the others with"
-        ' workload.codeflare.dev.appwrapper/helper: "true".',
+        " running and holds its quota. Next time annotate a component that only serves the others"
+        ' with workload.codeflare.dev.appwrapper/helper: "true".',
     )
-    assert runs(case).details == ()
+    assert [each.command for each in answer.commands] == ["appwrapper cancel train -n team1"]
+    assert (runs(case).details, runs(case).commands) == ((), ())

@@ -125,12 +125,18 @@ def test_a_member_who_may_not_read_pods_sees_what_queues_hold(
         "-                  -  -                1    1     -     -     -      -",
         "",
     ]
-    assert "\nGPUs of the workloads that Kueue's queues admitted: 18\n" in out
+    lines = out.splitlines()
+    assert lines[5:7] == [
+        "GPUs of the workloads that Kueue's queues admitted: 18",
+        "GPUs of good nodes: 24",
+    ]
     assert err == (
-        "warning: not known: USED, FREE, BLOCK (pods of all namespaces): no right to list them\n"
+        "warning: not known: USED, FREE, BLOCK (pods of all namespaces): no right to list them."
+        " An admin can grant it: docs/users/nodes.md\n"
     )
     found = json.loads(nodes(monkeypatch, "-o", "json", cluster=cluster)[1])
-    assert (found["inQueues"], "free" in found["shapes"][0]) == (18, False)
+    assert (found["inQueues"], found["schedulable"]) == (18, 24)
+    assert "free" not in found["shapes"][0]
 
 
 def test_without_the_right_to_read_nodes_it_names_the_right(

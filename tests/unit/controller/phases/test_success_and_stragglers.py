@@ -278,8 +278,8 @@ ENDLESS = replace(DEPLOYMENT, endless=True)
 OTHER = replace(ENDLESS, name="other")
 NEVER_ENDS = (
     "warn (ComponentNeverEnds): all other components have succeeded, but {}: the AppWrapper keeps"
-    " running and holds its quota. To end it: appwrapper cancel NAME. Next time annotate a"
-    ' component that only serves the others with workload.codeflare.dev.appwrapper/helper: "true"'
+    " running and holds its quota. Next time annotate a component that only serves the others with"
+    ' workload.codeflare.dev.appwrapper/helper: "true". To end it: appwrapper cancel train -n team1'
 )
 
 
@@ -301,7 +301,7 @@ NEVER_ENDS = (
 def test_components_that_never_end_cause_one_warning_once_all_others_have_ended(
     components: tuple[Component, ...], warned: str
 ) -> None:
-    found = RUNNING.but(components=components).pods(running=3).decision
+    found = RUNNING.but(components=components, arguments="train -n team1").pods(running=3).decision
     texts = [each for each in found if "ComponentNeverEnds" in each]
     assert texts == ([NEVER_ENDS.format(warned)] if warned else [])
 
