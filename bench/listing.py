@@ -65,7 +65,7 @@ def _appwrapper(number: int) -> JsonObject:
 
 
 def _managed_fields() -> list[JsonObject]:
-    fields = {f"f:field-{n}": {} for n in range(60)}
+    fields: JsonObject = {f"f:field-{n}": {} for n in range(60)}
     return [{"manager": f"manager-{n}", "fieldsV1": fields} for n in range(3)]
 
 
