@@ -10,7 +10,7 @@ DESCRIPTION = """\
 Cancels AppWrappers: deletes them with all of their pods and other components.
 
   appwrapper cancel train           # asks before
-  appwrapper cancel --me            # all of yours that have not ended
+  appwrapper cancel --me            # created by you, and not ended yet
   appwrapper cancel -l project=vision --yes
   appwrapper cancel train --wait    # until its pods are gone and its quota free
 
