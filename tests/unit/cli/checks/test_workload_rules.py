@@ -106,7 +106,7 @@ def test_a_preemption_is_a_note_with_the_name_of_the_other_one() -> None:
 
 def test_one_that_is_deactivated() -> None:
     assert findings_of(active=False) == [
-        "it is deactivated (spec.active: false), so Kueue does not admit it. Put it in the queue"
+        "it is deactivated (spec.active: false), so Kueue does not admit it. An admin queues it"
         " again: kubectl patch workload -n team1 appwrapper-train --type merge --patch"
         ' \'{"spec":{"active":true}}\''
     ]
