@@ -183,19 +183,31 @@ def test_watching_prints_documents_for_programs(client: ServedObjects) -> None:
     ]
 
 
-def test_a_person_sees_one_screen_that_stays(client: ServedObjects) -> None:
+def watched_in_a_window(columns: int) -> tuple[int, str]:
     class Window(io.StringIO):
         def isatty(self) -> bool:
             return True
 
-    lives(client, ending.retry_pause().appwrapper, ending.succeeded().appwrapper)
     out = Window()
-    terminal = CommandTerminal(
-        io.StringIO(), out, io.StringIO(), {"TERM": "xterm", "COLUMNS": "80"}
-    )
-    assert program.main(["explain", "train", "--watch"], terminal) == 0
-    assert "train succeeded at 13:58:10 UTC" in out.getvalue()
-    assert "\x1b[2K" in out.getvalue()  # the lines of the screen before are taken away
+    environment = {"TERM": "xterm", "COLUMNS": f"{columns}", "NO_COLOR": "1"}
+    terminal = CommandTerminal(io.StringIO(), out, io.StringIO(), environment)
+    return program.main(["explain", "train", "--watch"], terminal), out.getvalue()
+
+
+def test_a_person_sees_one_screen_that_stays(client: ServedObjects) -> None:
+    lives(client, ending.retry_pause().appwrapper, ending.succeeded().appwrapper)
+    code, out = watched_in_a_window(80)
+    assert code == 0
+    assert "train succeeded at 13:58:10 UTC" in out
+    assert "\x1b[2K" in out  # the lines of the screen before are taken away
+
+
+def test_in_the_end_a_person_sees_whole_commands(client: ServedObjects) -> None:
+    """A live screen is cut at the window's edge."""
+    lives(client, ending.retry_pause().appwrapper, ending.failed().appwrapper)
+    command = "appwrapper resubmit train -n team1 --set deletionOnFailureGracePeriodDuration=30m"
+    code, out = watched_in_a_window(40)
+    assert (code, out.count(f"  {command}\n")) == (1, 1)
 
 
 def test_a_change_is_read_at_once(client: ServedObjects) -> None:
