@@ -197,4 +197,5 @@ def stored(snapshot: Snapshot) -> AppWrapper:
         "conditions": conditions,
         "timers": encode_timers(snapshot.timers, Stamp(snapshot.phase, 1, snapshot.retries)),
     }
-    return AppWrapper({"metadata": {"uid": "u1"}, "spec": {}, "status": stored})
+    metadata = {"uid": "u1", "name": "a", "namespace": "team1"}
+    return AppWrapper({"metadata": metadata, "spec": {}, "status": stored})
