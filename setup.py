@@ -1,7 +1,7 @@
 """Place the packages of the wheel below `appwrapper_operator`. pyproject.toml has all the rest.
 
-Names like `shared` and `cli` are common: at the top level of an environment they would overwrite
-another distribution's packages, and theirs ours.
+Names like `shared` and `cli` are common. At the top level of an environment, distributions with the
+same names overwrite each other's files.
 """
 
 from setuptools import find_namespace_packages, setup

@@ -17,6 +17,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
+from localcluster.images import recipe
 from localcluster.machine.child import captured
 from tests.support.manifests import ROOT
 from tests.support.patience import PATIENCE_SECONDS
@@ -116,12 +117,14 @@ async def test_the_commands_of_the_page_work_with_the_installed_command(
     others = {(libraries / name / "__init__.py").read_text() for name in PACKAGES}
     assert others == {FOREIGN}
     everything = os.environ | environment
-    for name, expected in (("appwrapper", "appwrapper 0.1.0"),
-                           ("kubectl-appwrapper", "kubectl appwrapper 0.1.0")):  # fmt: skip
+    for name, called in (
+        ("appwrapper", "appwrapper"),
+        ("kubectl-appwrapper", "kubectl appwrapper"),
+    ):
         code, output = await captured(
             (str(programs / name), "--version"), environment=everything, folder=tmp_path
         )
-        assert (code, output.strip()) == (0, expected)
+        assert (code, output.strip()) == (0, f"{called} {recipe.version()}")
 
     for words, proposed in ((("",), "team"), (("team", ""), "create"), (("team", "sh"), "show")):
         asked = (str(cluster.kubectl), "__complete", "appwrapper", *words)
