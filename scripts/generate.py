@@ -7,7 +7,8 @@ tables of generate.md           from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
 the roles of both programs      from their rbac.py
 the command's shipped files     from the configurations
-the version in manifests, Dockerfiles and pages    from pyproject.toml
+schema and keys of deploy/chart    from the configuration's models
+the version in manifests, Dockerfiles, the chart and pages    from pyproject.toml
 tables and picture of benchmark figures    from docs/maintainers/benchmark-results.json and
                                            scale-results.json
 tables and picture of the profile    from docs/maintainers/profile-results.json
@@ -18,6 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from scripts.benchmark_pages import benchmark_pages
+from scripts.chart import chart_files
 from scripts.configuration_page import configuration_tables
 from scripts.pages import REPOSITORY, first_paragraph, table, with_passage
 from scripts.phases_page import phases_passage
@@ -91,7 +93,7 @@ def generated() -> dict[Path, str]:
     }
     pages = {page: with_passage(page.read_text(), text) for page, text in passages.items()}
     benchmarks = benchmark_pages() | profile_pages()
-    manifests = _registrations() | role_files() | versioned_files()
+    manifests = _registrations() | role_files() | chart_files() | versioned_files()
     return pages | benchmarks | manifests | shipped_files(_OVERLAYS)
 
 

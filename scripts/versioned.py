@@ -11,6 +11,7 @@ _IMAGE: Final = r"(appwrapper-(?:webhook|controller):)\d[\w.]*"
 _FILES: Final = {
     **{dockerfile(each): r"(ARG VERSION=)\S+" for each in BINARIES},
     **{f"deploy/manifests/base/{each}/deployment.yaml": _IMAGE for each in BINARIES},
+    "deploy/chart/Chart.yaml": r"(?m)^((?:appV|v)ersion: )\S+",
     "docs/admins/error-stores.md": _IMAGE,
     "docs/admins/install.md": _IMAGE,
     "docs/admins/local-cluster.md": _IMAGE,

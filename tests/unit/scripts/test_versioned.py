@@ -5,9 +5,11 @@ import subprocess
 
 from localcluster.images.recipe import version
 from scripts.versioned import versioned_files
-from tests.support.manifests import ROOT
+from tests.support.manifests import CHART, ROOT, document
 
-NAMED = re.compile(r"(?:appwrapper-(?:webhook|controller):|ARG VERSION=)(\d[\w.]*)", re.MULTILINE)
+NAMED = re.compile(
+    r"(?:appwrapper-(?:webhook|controller):|ARG VERSION=|^version: )(\d[\w.]*)", re.MULTILINE
+)
 
 
 def test_no_other_file_names_an_image_of_a_version() -> None:
@@ -19,3 +21,8 @@ def test_no_other_file_names_an_image_of_a_version() -> None:
     named = {file: NAMED.findall(file.read_text()) for file in files}
     assert {file for file, found in named.items() if found} == versioned_files().keys()
     assert {each for found in named.values() for each in found} == {version()}
+
+
+def test_the_chart_is_of_the_programs_version() -> None:
+    chart = document(CHART / "Chart.yaml")
+    assert (chart["version"], chart["appVersion"]) == (version(), version())
