@@ -112,7 +112,7 @@ def _parser() -> argparse.ArgumentParser:
     build.add_argument(
         "--beside",
         action="store_true",
-        help="also the programs that tests run beside a cluster: the Go operator and Prometheus",
+        help="also what tests run beside a cluster: the Go operator, Prometheus and Helm",
     )
     down = commands_.add_parser("down", help="stop a cluster and remove its files")
     status = commands_.add_parser("status", help="what runs, where, and its log")

@@ -16,25 +16,24 @@ from shared.api.times import format_duration
 from shared.config.configuration import Configuration
 from shared.config.values import Section, format_size
 
+# The keys whose values are also in the webhook configurations or the admission policies.
+IN_MANIFESTS: Final = (
+    "appwrapper.defaultQueueNameOnDirectKinds",
+    "appwrapper.faultTolerance.deletionGracePeriod",
+    "appwrapper.allowedKinds.direct",
+    "appwrapper.teamNamespaceSelector.matchLabels",
+    "appwrapper.teamNamespaceSelector.matchExpressions",
+    "appwrapper.exemptions.quotaManagers",
+    "appwrapper.exemptions.serviceAccountNamespaces",
+    "certManagement.namespace",
+    "certManagement.mutatingWebhookConfigName",
+    "certManagement.validatingWebhookConfigName",
+    "certManagement.webhookServiceName",
+)
 # The end of the meaning of a key whose change needs no restart of the programs, or more than one.
 _MARKS: Final = {
     "appwrapper.pauseResets": " **No restart.**",
-    **dict.fromkeys(
-        (
-            "appwrapper.defaultQueueNameOnDirectKinds",
-            "appwrapper.faultTolerance.deletionGracePeriod",
-            "appwrapper.allowedKinds.direct",
-            "appwrapper.teamNamespaceSelector.matchLabels",
-            "appwrapper.teamNamespaceSelector.matchExpressions",
-            "appwrapper.exemptions.quotaManagers",
-            "appwrapper.exemptions.serviceAccountNamespaces",
-            "certManagement.namespace",
-            "certManagement.mutatingWebhookConfigName",
-            "certManagement.validatingWebhookConfigName",
-            "certManagement.webhookServiceName",
-        ),
-        " **Manifests.**",
-    ),
+    **dict.fromkeys(IN_MANIFESTS, " **Manifests.**"),
 }
 _SHOWN: Final = 60  # characters of a default in its row; a longer one is printed below the table
 
@@ -122,7 +121,7 @@ def _type(info: FieldInfo) -> str:
     if annotation is timedelta:
         return "duration"
     if annotation is int:
-        return "size" if _is_size(info) else "number"
+        return "size" if is_size(info) else "number"
     names = {bool: "true, false", str: "text", float: "number"}
     if isinstance(annotation, type) and annotation in names:
         return names[annotation]
@@ -131,7 +130,8 @@ def _type(info: FieldInfo) -> str:
     return ", ".join(f"`{each}`" for each in get_args(annotation))
 
 
-def _is_size(info: FieldInfo) -> bool:
+def is_size(info: FieldInfo) -> bool:
+    """True if a value is a number of bytes, or a size such as 1Mi."""
     return any(getattr(each, "func", None) is format_size for each in info.metadata)
 
 
@@ -142,7 +142,7 @@ def _default(info: FieldInfo, value: Any) -> str:
         return "empty"
     if isinstance(value, timedelta):
         return f"`{format_duration(value)}`"
-    if _is_size(info):
+    if is_size(info):
         return f"`{format_size(value)}`"
     return f"`{value if isinstance(value, str) else json.dumps(_plain(value))}`"
 

@@ -7,6 +7,8 @@ tables of generate.md           from the keys of `appwrapper generate`
 each overlay's webhook configurations and admission policies    from its config.yaml
 the roles of both programs      from their rbac.py
 the command's shipped files     from the configurations
+schema and keys of deploy/chart    from the configuration's models
+the version in manifests, Dockerfiles, the chart and pages    from pyproject.toml
 tables and picture of benchmark figures    from docs/maintainers/benchmark-results.json and
                                            scale-results.json
 tables and picture of the profile    from docs/maintainers/profile-results.json
@@ -17,6 +19,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from scripts.benchmark_pages import benchmark_pages
+from scripts.chart import chart_files
 from scripts.configuration_page import configuration_tables
 from scripts.pages import REPOSITORY, first_paragraph, table, with_passage
 from scripts.phases_page import phases_passage
@@ -24,6 +27,7 @@ from scripts.profile_page import profile_pages
 from scripts.rbac import role_files
 from scripts.shipped import shipped_files
 from scripts.values_page import values_tables
+from scripts.versioned import versioned_files
 from shared.config.loading import load_config
 from webhook import chain
 from webhook.policies import policies_yaml
@@ -89,7 +93,8 @@ def generated() -> dict[Path, str]:
     }
     pages = {page: with_passage(page.read_text(), text) for page, text in passages.items()}
     benchmarks = benchmark_pages() | profile_pages()
-    return pages | benchmarks | _registrations() | role_files() | shipped_files(_OVERLAYS)
+    manifests = _registrations() | role_files() | chart_files() | versioned_files()
+    return pages | benchmarks | manifests | shipped_files(_OVERLAYS)
 
 
 def main() -> int:

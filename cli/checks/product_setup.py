@@ -24,7 +24,8 @@ _QUIET: Final = timedelta(minutes=10)
 _OLDEST_KUBERNETES: Final = (1, 30)
 _APPWRAPPERS_WEBHOOK: Final = "mappwrapper.kb.io"
 _INSTALL: Final = (
-    "Apply the manifests again: kubectl apply --kustomize my-cluster (docs/admins/install.md)"
+    "Apply the manifests again: kubectl apply --kustomize my-cluster (docs/admins/install.md), or"
+    " helm upgrade (docs/admins/helm.md)"
 )
 _CERTIFICATES: Final = "See docs/admins/certificates.md, and the webhook's logs"
 

@@ -171,6 +171,8 @@ CATALOGUE = {
             {"prometheus": "/cmd/prometheus"}, 0.9, 100, tags=("remove_all_sd",),
             inlining=False,
         ),
+        # For the chart's tests. With inlining: then its packages are already compiled for kubectl.
+        _component("helm", "helm.sh/helm/v3", {"helm": "/cmd/helm"}, 0.3, 60),
     )
 }  # fmt: skip
 
@@ -180,7 +182,7 @@ KUEUE_VERSIONS = {
 }
 
 # Tests and the benchmark start these beside a cluster; no cluster installs them.
-BESIDE = ("appwrapper", "prometheus")
+BESIDE = ("appwrapper", "prometheus", "helm")
 
 
 def component(name: str, kueue: str | None = None) -> GoComponent:

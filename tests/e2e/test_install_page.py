@@ -45,7 +45,7 @@ NOT_RUN = "docker build"
 # machine may have cannot be told.
 REGISTRY, PUSH = "registry.example.com/team", "PUSH=1"
 SAMPLES_IMAGE = "quay.io/project-codeflare/busybox:1.36"
-VERSION, NEXT_VERSION = "0.1.0", "0.1.1"
+VERSION, NEXT_VERSION = recipe.version(), "99.0.0"
 RUNS_LONG = "runs-long"
 TEAMS_QUEUE = "team1-cluster-queue"
 DIGEST = "workload.codeflare.dev.appwrapper/submitted-digest"

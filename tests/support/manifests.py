@@ -9,6 +9,7 @@ from shared.api.objects import JsonObject
 ROOT = Path(__file__).resolve().parents[2]
 MANIFESTS = ROOT / "deploy" / "manifests"
 CERTS = ROOT / "deploy" / "certs"
+CHART = ROOT / "deploy" / "chart"
 TEAM = ROOT / "deploy" / "team"
 SAMPLES = ROOT / "samples"
 CRD_FILE = MANIFESTS / "crd" / "appwrappers.workload.codeflare.dev.yaml"

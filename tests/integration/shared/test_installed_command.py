@@ -17,6 +17,7 @@ import pytest
 import pytest_asyncio
 
 from localcluster.access.running import RunningCluster
+from localcluster.images import recipe
 from localcluster.machine.child import captured
 from tests.support.manifests import ROOT
 from tests.support.patience import PATIENCE_SECONDS
@@ -28,9 +29,15 @@ PACKAGES = ("cli", "controller", "shared", "webhook", "worker")
 PROGRAMS = ("appwrapper", "kubectl-appwrapper", "kubectl_complete-appwrapper")
 
 
+FOREIGN = "raise ImportError('another distribution was imported')\n"
+
+
 @dataclass(frozen=True, slots=True)
 class Installed:
-    """A wheel of the tracked files, and an environment of its own for it."""
+    """A wheel of the tracked files, and an environment for it.
+
+    There another distribution has packages of the same names.
+    """
 
     wheel: Path
     environment: Path
@@ -59,7 +66,7 @@ async def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     """Built from a copy: setuptools leaves its own files beside what it packs."""
     folder = tmp_path_factory.mktemp("installed")
     source = folder / "source"
-    for name in (*await tracked(), "pyproject.toml", "README.md", "LICENSE"):
+    for name in (*await tracked(), "pyproject.toml", "setup.py", "README.md", "LICENSE"):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
     wheels = folder / "wheels"
@@ -69,19 +76,21 @@ async def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     await succeeds(sys.executable, "-m", "venv", "--without-pip", environment, folder=folder)
     (libraries,) = environment.glob("lib/python*/site-packages")
     (libraries / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
+    for name in PACKAGES:
+        (libraries / name).mkdir()
+        (libraries / name / "__init__.py").write_text(FOREIGN)
     (wheel,) = wheels.glob("*.whl")
     return Installed(wheel, environment)
 
 
-async def test_the_wheel_holds_all_of_the_four_packages_and_nothing_else(
-    installed: Installed,
-) -> None:
+async def test_the_wheel_holds_all_packages_below_one_name(installed: Installed) -> None:
     with zipfile.ZipFile(installed.wheel) as wheel:
         names = [each for each in wheel.namelist() if ".dist-info/" not in each]
         (programs,) = (each for each in wheel.namelist() if each.endswith("entry_points.txt"))
         found = re.findall(r"^(\S+) = ", wheel.read(programs).decode(), re.MULTILINE)
     for_lint = "/ruff.toml"  # in the checkout only
-    assert sorted(names) == sorted(each for each in await tracked() if not each.endswith(for_lint))
+    ours = [each for each in await tracked() if not each.endswith(for_lint)]
+    assert sorted(names) == sorted(f"appwrapper_operator/{each}" for each in ours)
     assert sorted(found) == sorted(PROGRAMS)
 
 
@@ -98,16 +107,24 @@ async def test_the_commands_of_the_page_work_with_the_installed_command(
         await person.types(block)
 
     where = await succeeds(
-        programs / "python", "-c", "import cli; print(cli.__file__)", folder=tmp_path
+        programs / "python",
+        "-c",
+        "import appwrapper_operator.cli as cli; print(cli.__file__)",
+        folder=tmp_path,
     )
     assert Path(where.strip()).is_relative_to(installed.environment)
+    (libraries,) = installed.environment.glob("lib/python*/site-packages")
+    others = {(libraries / name / "__init__.py").read_text() for name in PACKAGES}
+    assert others == {FOREIGN}
     everything = os.environ | environment
-    for name, expected in (("appwrapper", "appwrapper 0.1.0"),
-                           ("kubectl-appwrapper", "kubectl appwrapper 0.1.0")):  # fmt: skip
+    for name, called in (
+        ("appwrapper", "appwrapper"),
+        ("kubectl-appwrapper", "kubectl appwrapper"),
+    ):
         code, output = await captured(
             (str(programs / name), "--version"), environment=everything, folder=tmp_path
         )
-        assert (code, output.strip()) == (0, expected)
+        assert (code, output.strip()) == (0, f"{called} {recipe.version()}")
 
     for words, proposed in ((("",), "team"), (("team", ""), "create"), (("team", "sh"), "show")):
         asked = (str(cluster.kubectl), "__complete", "appwrapper", *words)

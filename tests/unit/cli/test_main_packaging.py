@@ -48,7 +48,9 @@ def test_the_files_that_the_packages_read_are_taken_along() -> None:
 @pytest.mark.parametrize("name", PROJECT["project"]["scripts"])
 def test_every_program_that_is_installed_exists(name: str) -> None:
     module, _, function = PROJECT["project"]["scripts"][name].partition(":")
-    assert callable(getattr(importlib.import_module(module), function))
+    package, _, ours = module.partition(".")
+    assert package == "appwrapper_operator"
+    assert callable(getattr(importlib.import_module(ours), function))
 
 
 def test_the_programs_have_the_names_that_people_and_kubectl_look_for() -> None:
