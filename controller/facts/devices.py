@@ -105,7 +105,7 @@ class Allocated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Claim:
+class DeviceClaim:
     """A ResourceClaim. `pods`: UID and name of the pods that use it."""
 
     namespace: str
@@ -194,11 +194,11 @@ def project_rule(item: JsonObject) -> TaintRule:
     )
 
 
-def project_claim(item: JsonObject) -> Claim:
+def project_claim(item: JsonObject) -> DeviceClaim:
     """Project the API server's object."""
     status = item.get("status") or {}
     allocation = (status.get("allocation") or {}).get("devices") or {}
-    return Claim(
+    return DeviceClaim(
         namespace=intern(item["metadata"]["namespace"]),
         name=item["metadata"]["name"],
         allocated=tuple(

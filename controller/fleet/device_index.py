@@ -12,7 +12,7 @@ from types import MappingProxyType
 from controller.facts.devices import (
     NO_EXECUTE,
     Allocated,
-    Claim,
+    DeviceClaim,
     DeviceTaint,
     HeldTaint,
     HeldTaints,
@@ -47,7 +47,7 @@ class DeviceIndex:
 
     def __init__(
         self,
-        claims_of: Callable[[str], Iterable[Claim]] = lambda _: (),
+        claims_of: Callable[[str], Iterable[DeviceClaim]] = lambda _: (),
         exists: Callable[[str, str, str], bool] = lambda *_: True,
     ) -> None:
         self._claims_of = claims_of
@@ -107,7 +107,7 @@ class DeviceIndex:
         for key in self._pools:
             self._judge(key)
 
-    def update_claim(self, change: Change[Claim]) -> None:
+    def update_claim(self, change: Change[DeviceClaim]) -> None:
         """Remember the devices of pods that the claim loses, until `forget`."""
         old, new = change.old, change.new
         if old is None or not old.allocated:

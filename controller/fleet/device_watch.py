@@ -5,7 +5,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from controller.facts.devices import Claim, Slice, TaintRule
+from controller.facts.devices import DeviceClaim, Slice, TaintRule
 from controller.facts.evacuation import Key
 from controller.facts.pods import Pod
 from controller.fleet.device_index import DeviceIndex
@@ -88,12 +88,12 @@ class DeviceWatch:
             if any(rule.taints(each.device) for rule in rules for each in claim.allocated)
         )
 
-    def _claim_changed(self, change: Change[Claim]) -> None:
+    def _claim_changed(self, change: Change[DeviceClaim]) -> None:
         self.index.update_claim(change)
         if change.new is not None and self._is_tainted(change.new):
             self._concern([change.new])
 
-    def _tell(self, claims: Iterable[Claim]) -> None:
+    def _tell(self, claims: Iterable[DeviceClaim]) -> None:
         """Report a change. The breakers come first: woken AppWrappers meet a breaker that counts
         these devices.
         """
@@ -101,7 +101,7 @@ class DeviceWatch:
             self._changed()
             self._concern(claims)
 
-    def _concern(self, claims: Iterable[Claim]) -> None:
+    def _concern(self, claims: Iterable[DeviceClaim]) -> None:
         """Wake the AppWrappers of these claims' pods in the next step of the event loop."""
         found = [
             pod
@@ -122,18 +122,18 @@ class DeviceWatch:
         for key in sorted(priorities, key=lambda key: (-priorities[key], key)):
             self._wake(key)
 
-    def _claims_of(self, uid: str) -> Iterable[Claim]:
+    def _claims_of(self, uid: str) -> Iterable[DeviceClaim]:
         return self._indexed(BY_POD, uid)
 
-    def _indexed(self, index: str, value: object) -> list[Claim]:
+    def _indexed(self, index: str, value: object) -> list[DeviceClaim]:
         objects = self._caches.objects
         return [] if objects is None else [each for _, each in objects.claims.indexed(index, value)]
 
-    def _all_claims(self) -> list[Claim]:
+    def _all_claims(self) -> list[DeviceClaim]:
         objects = self._caches.objects
         return [] if objects is None else [each for _, each in objects.claims.items()]
 
-    def _is_tainted(self, claim: Claim) -> bool:
+    def _is_tainted(self, claim: DeviceClaim) -> bool:
         return any(self.index.held(uid) for uid, _ in claim.pods)
 
     def _exists(self, namespace: str, name: str, uid: str) -> bool:

@@ -14,7 +14,7 @@ from controller.facts.devices import (
     CLAIMS,
     RULES,
     SLICES,
-    Claim,
+    DeviceClaim,
     Pool,
     Slice,
     TaintRule,
@@ -36,11 +36,11 @@ LONGEST_LOOK: Final = 30.0
 _PATH: Final = f"/apis/{SLICES.group}/{SLICES.version}"
 
 
-def _by_pod(claim: Claim) -> Sequence[str]:
+def _by_pod(claim: DeviceClaim) -> Sequence[str]:
     return [uid for uid, _ in claim.pods]
 
 
-def _by_pool(claim: Claim) -> Collection[Pool]:
+def _by_pool(claim: DeviceClaim) -> Collection[Pool]:
     return {(each.device.driver, each.device.pool) for each in claim.allocated}
 
 
@@ -49,11 +49,11 @@ class DeviceObjects:
     """The informers. `rules`: None if the server has no DeviceTaintRules (before 1.37)."""
 
     slices: Informer[Slice]
-    claims: Informer[Claim]
+    claims: Informer[DeviceClaim]
     rules: Informer[TaintRule] | None
 
     @property
-    def all(self) -> Sequence[Informer[Slice] | Informer[Claim] | Informer[TaintRule]]:
+    def all(self) -> Sequence[Informer[Slice] | Informer[DeviceClaim] | Informer[TaintRule]]:
         rules = () if self.rules is None else (self.rules,)
         return (*rules, self.slices, self.claims)
 
@@ -92,7 +92,7 @@ class DeviceCaches:
             each.drop_handlers()
 
     @property
-    def all(self) -> Sequence[Informer[Slice] | Informer[Claim] | Informer[TaintRule]]:
+    def all(self) -> Sequence[Informer[Slice] | Informer[DeviceClaim] | Informer[TaintRule]]:
         """The informers that run now."""
         return () if self.objects is None else self.objects.all
 

@@ -95,7 +95,6 @@ class SnapshotGatherer:
             client, discovery, locator, unserved, memory.deletions, self._lists
         )
         self._memory = memory
-        self._deletions = memory.deletions
         self._creations = memory.creations
         self._sightings = memory.sightings
         self._behaviour = behaviour
@@ -215,7 +214,7 @@ class SnapshotGatherer:
     def _with_owned(self, reads: Reads) -> Reads:
         """Add the cached objects that the AppWrapper controls, once their Kinds are watched."""
         uid = reads.appwrapper.uid
-        known = self._deletions.known(uid)
+        known = self._memory.deletions.known(uid)
         owned, absent, collected = self._locator.owned(uid), known.absent, known.collected
         return replace(reads, owned=owned, absent=absent, collected=collected)
 

@@ -75,7 +75,7 @@ def resources_asked(holder: JsonObject) -> frozenset[str]:
     return frozenset(own_requests(holder, _SOME))
 
 
-# Stands among the names of resources for all devices that a pod gets by resource claims.
+# Stands among the names of resources for all devices that resource claims give to a pod.
 RESOURCE_CLAIMS: Final = "resourceClaims"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from controller.facts.devices import Claim, project_claim, project_rule, project_slice
+from controller.facts.devices import DeviceClaim, project_claim, project_rule, project_slice
 from controller.fleet.device_index import DeviceIndex
 from shared.api.objects import JsonObject
 from shared.kube.object_cache import Change
@@ -83,7 +83,7 @@ class Devices:
         self.index = DeviceIndex(self._claims_of, lambda _namespace, _name, uid: uid in self.pods)
         self.index.known = known
 
-    def _claims_of(self, uid: str) -> list[Claim]:
+    def _claims_of(self, uid: str) -> list[DeviceClaim]:
         found = map(project_claim, self.claims.values())
         return [each for each in found if uid in dict(each.pods)]
 

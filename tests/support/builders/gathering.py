@@ -280,8 +280,7 @@ class Gathering:
         self.clock = FakeClock()
         locator = ComponentLocator(kube, self.clock, served, watches, memory)
         self.unserved = Unserved(kube, self.clock, obstacle)
-        stored: Any = stores or NothingStored()
-        queued: Any = queues or NothingQueued()
+        stored_and_queued: Any = stores or NothingStored(), queues or NothingQueued()
         self.gatherer = SnapshotGatherer(
             kube,
             self.clock,
@@ -298,8 +297,7 @@ class Gathering:
             lambda: held,
             lambda: largest or {},
             lambda _pods, _now: NoNode(),
-            stored,
-            queued,
+            *stored_and_queued,
             LivePods(kube),
         )
 

@@ -128,7 +128,7 @@ def test_the_tolerations_of_the_allocation_count(toleration: JsonObject, tolerat
     assert devices.held("p0") == [BY_RULE + (" (tolerated)" if tolerated else "")]
 
 
-def test_what_an_ended_pod_held_is_remembered_until_the_pod_is_gone() -> None:
+def test_the_devices_of_an_ended_pod_are_remembered_until_it_is_gone() -> None:
     devices = full_pools(2)
     devices.rule(raw_rule("r", {}))
     devices.pods.discard("p1")  # gone before its claim

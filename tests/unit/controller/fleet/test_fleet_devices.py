@@ -86,7 +86,7 @@ async def test_a_rule_wakes_those_who_hold_what_it_selects() -> None:
         assert await change(world, client, RULES, rule, "ADDED") == ["elsewhere"]
 
 
-async def test_the_breaker_counts_the_devices_before_anybody_is_woken(
+async def test_the_breaker_counts_the_devices_before_any_appwrapper_is_woken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tests.support.fakes.running_fleet.NO_RECORDER", Silent())

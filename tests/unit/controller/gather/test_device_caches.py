@@ -55,7 +55,7 @@ async def test_a_server_without_the_version_is_asked_once() -> None:
         ((SLICES.plural,), []),
     ],
 )
-async def test_what_is_served_is_watched(names: tuple[str, ...], kinds: list[Any]) -> None:
+async def test_served_kinds_are_watched(names: tuple[str, ...], kinds: list[Any]) -> None:
     async with running(served(*names), lists=len(kinds)) as (caches, client):
         objects = await caches.served()
         assert watched(client) == [each.plural for each in kinds]
