@@ -280,7 +280,7 @@ class Gathering:
         self.clock = FakeClock()
         locator = ComponentLocator(kube, self.clock, served, watches, memory)
         self.unserved = Unserved(kube, self.clock, obstacle)
-        stored_and_queued: Any = stores or NothingStored(), queues or NothingQueued()
+        stored_and_queued: tuple[Any, Any] = stores or NothingStored(), queues or NothingQueued()
         self.gatherer = SnapshotGatherer(
             kube,
             self.clock,
