@@ -74,7 +74,7 @@ class DeviceCaches:
         if {SLICES.plural, CLAIMS.plural} <= served:
             self.objects = self._make_objects(with_rules=RULES.plural in served)
         else:
-            logger.info("%s is not served, so no device is watched", _PATH)
+            logger.info("the API of devices is not served, so no device is watched")
         self._answered.set()
         async with asyncio.TaskGroup() as group:
             for each in () if self.objects is None else self.objects.all:
@@ -105,7 +105,7 @@ class DeviceCaches:
             except NotFound:
                 return frozenset()
             except KubeError as error:
-                logger.warning("%s cannot be read: %s", _PATH, error)
+                logger.warning("the API of devices cannot be read: %s", error)
                 await self._clock.sleep(backoff.next_delay(None))
             else:
                 return frozenset(each["name"] for each in found["resources"])
