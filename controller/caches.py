@@ -10,6 +10,7 @@ from controller.facts.nodes import Node
 from controller.facts.pods import Pod, project_pod
 from controller.fleet.fleet import node_projection
 from controller.gather.component_caches import ComponentCaches
+from controller.gather.device_caches import DeviceCaches
 from controller.gather.kueue_caches import KueueCaches
 from controller.gather.queue_watch import WAITING, by_queue
 from controller.gather.snapshot_gatherer import PODS_BY_APPWRAPPER, by_appwrapper
@@ -25,14 +26,15 @@ from shared.process.sources import Sources
 
 @dataclass(frozen=True, slots=True)
 class Caches:
-    """The AppWrappers, their pods and components, the nodes, and Kueue's objects.
+    """The AppWrappers, their pods and components, the nodes with their devices, Kueue's objects.
 
-    `monitors_nodes`: nodes are read at all. `discovery` finds the resources of the Kinds.
+    `monitors_nodes`: nodes and devices are read. `discovery` finds the resources of the Kinds.
     """
 
     appwrappers: Informer[Outline]
     pods: Informer[Pod]
     nodes: Informer[Node]
+    devices: DeviceCaches
     monitors_nodes: bool
     discovery: Discovery
     components: ComponentCaches
@@ -63,6 +65,7 @@ class Caches:
                 indexes={PODS_BY_APPWRAPPER: by_appwrapper, PODS_BY_NODE: by_node},
             ),
             Informer(client, NODES, transform=node_projection(section).project, sources=sources),
+            DeviceCaches(client, sources),
             section.autopilot.monitor_nodes,
             discovery,
             ComponentCaches(client, sources, discovery, partial(_is_alive, appwrappers)),
@@ -78,7 +81,7 @@ class Caches:
     @property
     def all(self) -> Sequence[Watched]:
         """Return the informers that run now."""
-        return (*self.used, *self.components.all, *self.kueue.all)
+        return (*self.used, *self.devices.all, *self.components.all, *self.kueue.all)
 
     def kinds(self) -> Sequence[GroupVersionKind]:
         """Return the Kinds of all existing components, each once."""
@@ -87,7 +90,8 @@ class Caches:
 
     def drop_handlers(self) -> None:
         """Forget who follows the caches."""
-        for each in (self.appwrappers, self.pods, self.nodes, self.components, self.kueue):
+        cached = (self.appwrappers, self.pods, self.nodes)
+        for each in (*cached, self.devices, self.components, self.kueue):
             each.drop_handlers()
 
     def problems(self) -> str:

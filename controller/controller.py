@@ -125,6 +125,8 @@ class Controller:
             self._recorder,
             self._metrics.registry,
             self._caches.nodes,
+            self._caches.devices,
+            pod=self._pods.get,
             pods_on=lambda node: self._pods_by(PODS_BY_NODE, node),
             pods_of=lambda key: self._pods_by(PODS_BY_APPWRAPPER, key),
             wake=self._wake_at_once,
@@ -167,6 +169,7 @@ class Controller:
             self._fleet.nodes.tags,
             self._fleet.nodes.flagged,
             self._fleet.nodes.silent,
+            self._fleet.devices.taints,
             self._fleet.nodes.largest,
             self._fleet.no_node_for,
             self._stores,
@@ -245,6 +248,8 @@ class Controller:
         return [pod for _, pod in self._pods.indexed(index, value)]
 
     def _pod_changed(self, change: Change[Pod]) -> None:
+        if change.new is None and change.old is not None:
+            self._fleet.devices.forget(change.old.uid)
         wake = self._wake_at_once if has_failed(change.old, change.new) else self._wake
         for key in touched(change.old, change.new):
             wake(key)

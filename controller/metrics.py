@@ -25,6 +25,7 @@ FINDINGS: Final = (
     Reason.MISSING_COMPONENT,
     Reason.CREATE_FAILED,
     Reason.AUTOPILOT_NO_EXECUTE,
+    Reason.DEVICE_TAINTED,
     Reason.NODE_UNREACHABLE,
     Reason.UNSCHEDULABLE,
 )

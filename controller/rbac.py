@@ -65,6 +65,19 @@ ALWAYS: Final = (
                 ("get", "list", "watch"),
             ),
             Rule(
+                "Taints of the devices that pods hold (dynamic resource allocation). Without this "
+                "right no taint of a device evacuates an AppWrapper.",
+                "resource.k8s.io",
+                ("resourceslices", "devicetaintrules"),
+                ("get", "list", "watch"),
+            ),
+            Rule(
+                "Which pods hold which devices.",
+                "resource.k8s.io",
+                ("resourceclaims",),
+                ("list", "watch"),
+            ),
+            Rule(
                 "Whether a namespace is being deleted: then a missing component is no failure.",
                 "",
                 ("namespaces",),

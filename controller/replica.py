@@ -97,6 +97,11 @@ class Replica:
                 )
                 for each in self._caches.used
             ),
+            *(
+                [Runnable("device caches", "a standby knows them, too", self._caches.devices.run)]
+                if self._caches.monitors_nodes
+                else []
+            ),
             Runnable("queues", "a standby knows them, too", self._caches.kueue.run),
             Runnable("components", "a standby knows them, too", self._caches.components.run),
             *self._standby_parts(),

@@ -16,6 +16,8 @@ from shared.waits.kueue_settings import FRAMEWORK, NAME, namespaces, selector_of
 # docs/admins/kueue.md. If no Deployment shows Kueue's version, its limit of pod sets does.
 _OLDEST: Final = (0, 16)
 _NEWEST: Final = (0, 19)
+# The feature gate KueueDRAIntegration is on by default.
+_COUNTS_CLAIMS: Final = (0, 18)
 _BY_POD_SETS: Final = {8: ((0, 16), (0, 17)), 10: ((0, 18), (0, 18)), 18: ((0, 19), (0, 19))}
 # Kueue's own default of waitForPodsReady since 0.19.
 _DEFAULT_TIMEOUT: Final = timedelta(minutes=30)
@@ -59,6 +61,13 @@ def version(seen: Installed, _: datetime) -> CheckResult:
         return warning(
             f"{found}, and no replica of Deployment kueue-controller-manager is ready",
             "Read its logs: nothing is admitted, and no user can submit",
+        )
+    counts = seen.configuration.config.appwrapper.resource_claims == "Count"
+    if counts and oldest < _COUNTS_CLAIMS:
+        return warning(
+            f"{found}, and resourceClaims is Count: Kueue before {_words(_COUNTS_CLAIMS)} counts no"
+            " ResourceClaims, so devices are used without quota",
+            "Set resourceClaims: Reject in the operator's configuration",
         )
     if oldest < _OLDEST or newest > _NEWEST:
         return warning(found, f"Supported are {supported} (docs/admins/kueue.md)")

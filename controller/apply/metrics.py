@@ -101,7 +101,7 @@ class Meter:
             self._memory.of(appwrapper.uid).measured = Measured(now)
         elif move.phase is Phase.RESETTING:
             counts.reset(namespace, move.reason, self._lost(appwrapper, now), now)
-            if move.reason is Reason.AUTOPILOT_NO_EXECUTE:
+            if move.reason in (Reason.AUTOPILOT_NO_EXECUTE, Reason.DEVICE_TAINTED):
                 self._begin_evacuation(observation, now)
         elif move.phase is Phase.FAILED:
             counts.failed(namespace, move.reason, now)

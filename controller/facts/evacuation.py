@@ -1,16 +1,25 @@
-"""Pods that must leave their node because of a label, and their AppWrappers. Pure."""
+"""Pods that must leave their node because of a label, or their device because of a taint. Pure."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from types import MappingProxyType
 from typing import Final
 
+from controller.facts.devices import (
+    DELETED_BY_TAINT,
+    NO_EXECUTE,
+    HeldTaint,
+    HeldTaints,
+    nothing_held,
+)
 from controller.facts.nodes import UNREACHABLE, Tag, Tags
-from controller.facts.pod_counts import Membership
+from controller.facts.pod_counts import Membership, unhealed_failures
 from controller.facts.pods import Pod
+from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import Evacuation
+from controller.reports.reason import Reason
 from shared.api.conditions import Terminal
 from shared.api.times import parse_time
 from shared.waits.words import listed
@@ -38,46 +47,96 @@ UNWATCHED_NODES: Final[NodeTags] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class _Driven:
-    """A pod, and a resource that it uses despite a NoExecute tag."""
+    """A pod, and a resource or device that it uses despite a NoExecute tag or taint.
+
+    `breaker`: the name of the breaker that may hold it.
+    """
 
     pod: Pod
-    resource: str
-    tag: Tag
+    used: str
+    words: str
+    since: datetime
+    breaker: str
+
+    @classmethod
+    def by_tag(cls, pod: Pod, resource: str, tag: Tag) -> "_Driven":
+        return cls(pod, resource, tag.words, tag.since, resource)
+
+    @classmethod
+    def by_taint(cls, pod: Pod, held: HeldTaint) -> "_Driven":
+        return cls(pod, f"device {held.device}", held.words, held.since, held.device.driver)
 
     @property
     def place(self) -> tuple[str, str, str]:
         """Return the parts that a message names once for all pods."""
-        return self.pod.node, self.resource, self.tag.words
+        return self.pod.node, self.used, self.words
 
 
 def find_evacuation(
-    pods: Iterable[Pod],
+    pods: Sequence[Pod],
     membership: Membership,
     nodes: NodeTags,
+    held: HeldTaints = nothing_held,
     *,
     topology: bool = False,
 ) -> Evacuation | None:
-    """Return why running pods of the current attempt must leave their nodes; None if none must.
+    """Return why pods of the current attempt must leave their nodes or devices; None if none must.
 
     Pods of a succeeded component do not count: a reset would restart all other pods for them.
     Under a `topology` latched nodes do not count: Kueue would assign them again in any case.
     """
     # Check the tags first: as a rule a node has none.
-    driven = [
-        _Driven(pod, resource, tag)
+    tagged = [
+        _Driven.by_tag(pod, resource, tag)
         for pod in pods
         if (tags := nodes.get(pod.node)) and _counts(pod, membership)
         for resource in pod.resources
         if (tag := tags.get(resource)) is not None and not (topology and tag.gone)
     ]
+    tainted = [] if held is nothing_held else list(_tainted(pods, membership, held))
+    driven = [*tagged, *tainted]
     if not driven:
         return None
     driven.sort(key=lambda each: (*each.place, each.pod.name))
     return Evacuation(
         message=_message(driven),
         spends_retry=any(map(_was_tagged_before, driven)),
-        resources=frozenset(each.resource for each in driven),
-        since=min(each.tag.since for each in driven),
+        resources=frozenset(each.breaker for each in driven),
+        since=min(each.since for each in driven),
+        root_cause=None if tagged else _root_cause(driven),
+    )
+
+
+def _tainted(pods: Sequence[Pod], membership: Membership, held: HeldTaints) -> Iterator[_Driven]:
+    """Yield the pods whose devices have a NoExecute taint.
+
+    Kubernetes deletes such pods at the same time, except pods that request their devices as an
+    extended resource. If it deletes a pod for this reason, the pod does not tolerate the taint, or
+    no longer does so.
+    """
+    failed = [pod for pod in pods if pod.phase == "Failed" and pod.cause == DELETED_BY_TAINT]
+    unhealed = {pod.uid for pod in unhealed_failures(pods, membership)} if failed else set()
+    for pod in pods:
+        leaves = pod.cause == DELETED_BY_TAINT and membership.is_awaited(pod)
+        deleted = leaves and (pod.phase == "Running" or pod.uid in unhealed)
+        if deleted or _counts(pod, membership):
+            for each in held(pod.uid):
+                if each.taint.effect == NO_EXECUTE and (deleted or not each.tolerated):
+                    yield _Driven.by_taint(pod, each)
+
+
+def _root_cause(driven: Sequence[_Driven]) -> RootCause:
+    """Return the taint of the first device as the root cause. The node's other devices are well."""
+    first = min(driven, key=lambda each: (each.since, each.place, each.pod.name))
+    return RootCause(
+        pod=first.pod.name,
+        pod_uid=first.pod.uid,
+        node=first.pod.node,
+        time=first.since,
+        code=Reason.DEVICE_TAINTED.value,
+        infrastructure=Reason.DEVICE_TAINTED.value,
+        message=_message(driven),
+        failed_pods=len({each.pod.uid for each in driven}),
     )
 
 
@@ -109,7 +168,7 @@ def _was_tagged_before(driven: _Driven) -> bool:
     """True if the pod's binding is certainly later than the tag of its node."""
     if not driven.pod.bound:
         return False
-    return parse_time(driven.pod.bound) >= driven.tag.since + CERTAINLY_BEFORE
+    return parse_time(driven.pod.bound) >= driven.since + CERTAINLY_BEFORE
 
 
 def _message(driven: Collection[_Driven]) -> str:

@@ -10,6 +10,7 @@ from controller.facts.attempt_number import is_lost
 from controller.facts.component_status import deployed_status, kind_of, pods_in
 from controller.facts.components import ComponentFacts
 from controller.facts.deployed import DeployedObject, deployed_component, deployed_pod
+from controller.facts.devices import HeldTaints, nothing_held, tainted_device
 from controller.facts.error_store import StoreRead
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags, find_evacuation
 from controller.facts.failed_pods import evidence, on_bad_nodes
@@ -167,8 +168,9 @@ class Reads:
     `kept_may_stay`: the proof of deletion ignores kept components.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
-    `silent`: since when nodes do not answer. `largest`: returns the most of each resource that one
-    node has. `no_node_for`: returns which pods no node can hold.
+    `silent`: since when nodes do not answer. `held`: returns the taints of a pod's devices.
+    `largest`: returns the most of each resource that one node has. `no_node_for`: returns which
+    pods no node can hold.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
     gone although a cache may still show them. `collected`: UIDs of components whose pods the
     garbage collector deletes.
@@ -181,6 +183,7 @@ class Reads:
     nodes: NodeTags = field(default_factory=lambda: UNWATCHED_NODES)
     flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
     silent: SilentNodes = field(default_factory=lambda: EVERY_NODE_ANSWERS)
+    held: HeldTaints = nothing_held
     largest: Callable[[], Mapping[str, Decimal]] = dict
     no_node_for: NoNodeFor = lambda pods, now: NoNode()
     kept_may_stay: bool = False
@@ -233,11 +236,12 @@ def membership_of(appwrapper: AppWrapper, components: Sequence[Component]) -> Me
     )
 
 
-def _evacuation(reads: Reads, current: Iterable[Pod], membership: Membership) -> Evacuation | None:
-    if not reads.nodes:  # usual: no node has tags, and the search reads every pod in every pass
+def _evacuation(reads: Reads, current: Sequence[Pod], membership: Membership) -> Evacuation | None:
+    # Usual: nothing is tagged or tainted, and the search reads every pod in every pass.
+    if not reads.nodes and reads.held is nothing_held:
         return None
     topology = bool(reads.snapshot.topology_workload)
-    return find_evacuation(current, membership, reads.nodes, topology=topology)
+    return find_evacuation(current, membership, reads.nodes, reads.held, topology=topology)
 
 
 def _unreachable(
@@ -351,6 +355,7 @@ def _root_cause(reads: Reads, pods: Sequence[Pod], membership: Membership) -> Ro
         others=[pod for pod in [*seen, *pods] if pod.uid not in known],
         store=reads.store,
         flagged_nodes=on_bad_nodes(failed, reads.nodes, reads.flagged),
+        tainted={pod.uid: text for pod in failed if (text := tainted_device(reads.held(pod.uid)))},
         attempt=reads.appwrapper.attempt,
         now=reads.now,
     )

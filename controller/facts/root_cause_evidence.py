@@ -5,10 +5,11 @@ its time. A record is in the termination message, in the error store, or in both
 """
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum, IntEnum
+from types import MappingProxyType
 from typing import Final
 
 from controller.facts.container_ends import KILLED, ContainerEnd
@@ -177,16 +178,24 @@ class Attempt:
     """The attempt. `number` is 0 if attempts are not counted.
 
     A plausible time is at most `PLAUSIBLE` before the pod's creation, and at most `soon`.
+    `tainted`: by UID of a pod, the tainted device that it held, as text.
     """
 
     soon: int
     number: int = 0
     flagged_nodes: Collection[str] = ()
+    tainted: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @classmethod
-    def at(cls, now: datetime, number: int, flagged_nodes: Collection[str]) -> "Attempt":
+    def at(
+        cls,
+        now: datetime,
+        number: int,
+        flagged_nodes: Collection[str],
+        tainted: Mapping[str, str] = MappingProxyType({}),
+    ) -> "Attempt":
         soon = nanoseconds(now) + PLAUSIBLE
-        return cls(soon=soon, number=number, flagged_nodes=flagged_nodes)
+        return cls(soon=soon, number=number, flagged_nodes=flagged_nodes, tainted=tainted)
 
 
 def gather_evidence(
@@ -260,7 +269,7 @@ def _judged(
         recorded_time=recorded,
         clock_suspect=suspect,
         cause=cause,
-        infrastructure=_infrastructure(pod, cause, at.flagged_nodes),
+        infrastructure=_infrastructure(pod, cause, at),
     )
 
 
@@ -297,7 +306,9 @@ def _cause(pod: Pod, failed: int) -> str:
     return "" if is_later else pod.cause
 
 
-def _infrastructure(pod: Pod, cause: str, flagged_nodes: Collection[str]) -> str:
+def _infrastructure(pod: Pod, cause: str, at: Attempt) -> str:
     if proof_of(cause).infrastructure:
         return cause
-    return UNHEALTHY_NODE if pod.node and pod.node in flagged_nodes else ""
+    if device := at.tainted.get(pod.uid):
+        return device
+    return UNHEALTHY_NODE if pod.node and pod.node in at.flagged_nodes else ""

@@ -1,11 +1,12 @@
 """Choose the root cause among an attempt's failures, and describe it. Pure."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Final
 
+from controller.facts.devices import TAINTED_DEVICE
 from controller.facts.earliest_failure import choose
 from controller.facts.error_store import StoreRead
 from controller.facts.error_text import both_ends, clean
@@ -45,6 +46,7 @@ def find_root_cause(
     others: Sequence[Pod] = (),
     store: StoreRead | None = None,
     flagged_nodes: Collection[str] = (),
+    tainted: Mapping[str, str] | None = None,
     attempt: int = 0,
     now: datetime,
 ) -> RootCause | None:
@@ -52,7 +54,8 @@ def find_root_cause(
 
     None without a failure, and if a deletion ended all pods. `others`: the attempt's other pods,
     whose records are ignored. `store`: the error records of this attempt; None without a store.
-    `flagged_nodes`: nodes that Autopilot's labels mark as bad.
+    `flagged_nodes`: nodes that Autopilot's labels mark as bad. `tainted`: by UID of a pod, the
+    tainted device that it held.
 
     A record without a pod's name (Flyte's old error.pb) counts if nothing else is recorded. A
     record of an unknown pod counts if no failed pod is known and no other pod remains (all were
@@ -61,7 +64,7 @@ def find_root_cause(
     records = store.records if store else ()
     if not failed and not records:
         return None  # as on nearly every pass
-    basis = Attempt.at(now, attempt, flagged_nodes)
+    basis = Attempt.at(now, attempt, flagged_nodes, tainted or {})
     by_pod, unknown = gather_evidence(failed, others, records, basis)
     # The containers of one pod share one clock.
     found = [first for each in by_pod if (first := choose(each)) is not None]
@@ -166,11 +169,14 @@ def _exits_terminally(each: Evidence, config: FaultTolerance) -> bool:
 def _points_at_node(each: Evidence, config: FaultTolerance) -> bool:
     """True if the node may be the cause of a failure.
 
-    Always True for a failed device, and for a node that Autopilot marks as bad. Otherwise False if
+    False for a tainted device, because the node's other devices are well. Otherwise always True for
+    a failed device, and for a node that Autopilot marks as bad. Otherwise False if
     the cause is known to be another one: the loss of a peer, a planned disruption, or the program
     (it recorded an exception, used too much memory, has no such command, or ended with an exit code
     that the user listed as terminal).
     """
+    if each.infrastructure.startswith(TAINTED_DEVICE):
+        return False
     if each.infrastructure == UNHEALTHY_NODE or is_device_fault(_text(each)):
         return True
     if not all(proof_of(reason).blames_node for reason in (each.word, each.infrastructure)):

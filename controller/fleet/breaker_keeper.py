@@ -22,6 +22,7 @@ from controller.fleet.breaker import (
     BadRecord,
     Breaker,
     HealthRecord,
+    Turned,
     after_restart,
     counted,
     counts_from,
@@ -30,6 +31,7 @@ from controller.fleet.breaker import (
     judge,
     to_record,
 )
+from controller.fleet.device_index import DeviceIndex
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from shared.api.objects import CONFIGMAPS
 from shared.api.times import format_duration
@@ -50,9 +52,10 @@ _NAMED: Final = 20  # nodes in a log line
 
 
 class BreakerKeeper:
-    """Keeps one breaker for each resource of `nodes`. Calls `closed` when evacuations may continue.
+    """Keeps one breaker for each resource of `nodes` and for each driver of `devices`.
 
-    Calls `turned` with nodes that were latched before this process began.
+    Calls `closed` when evacuations may continue. Calls `turned` with nodes that were latched before
+    this process began.
     """
 
     def __init__(
@@ -60,6 +63,7 @@ class BreakerKeeper:
         client: KubeClient,
         sources: Sources,
         nodes: NodeIndex,
+        devices: DeviceIndex,
         settings: EvacuationBreaker,
         namespace: str,
         recorder: EventRecorder,
@@ -69,11 +73,13 @@ class BreakerKeeper:
         self._client = client
         self._clock = sources.clock
         self._nodes = nodes
+        self._devices = devices
         self._settings = settings
         self._namespace = namespace
         self._recorder = recorder
         self._closed = closed
         self._turned = turned
+        self._of_nodes = frozenset((*nodes.resources, UNREACHABLE))
         self._breakers = {resource: Breaker() for resource in (*nodes.resources, UNREACHABLE)}
         self.adopted = False  # whether the record of the previous process was read
         self._seen = "", 0  # the breakers' text and the nodes' revision of the last evaluation
@@ -108,19 +114,27 @@ class BreakerKeeper:
         """True if evacuations for the resource wait."""
         return self._breakers.get(resource, Breaker()).opened is not None
 
+    @property
+    def names(self) -> Collection[str]:
+        """The resources and drivers with a breaker."""
+        return self._breakers.keys()
+
     def nodes_known(self) -> None:
         """Evaluate from now on: all nodes are listed, so their share is known."""
         self._listed = self._listed or self._clock.now()
         self.evaluate()
 
     def evaluate(self) -> None:
-        """Evaluate the breakers. Call after every change of a node's tags."""
+        """Evaluate the breakers. Call after every change of a node's tags or a device's taints."""
         if self._listed is None or not self.record.synced:
             return
+        for driver in self._devices.drivers - self._breakers.keys():
+            self._breakers[driver] = Breaker()
         first = self._adopt(self._listed)
         # The same time for all steps: the clock may be set back between them.
         now = self._clock.now()
         self._nodes.limit_times(now)
+        self._devices.limit_times(now)
         before, self._breakers = self._breakers, self._judged(self._breakers, now)
         self._doubt_labels(now)
         if (seen := (self._encoded(self._breakers), self._nodes.revision)) != self._seen:
@@ -214,7 +228,9 @@ class BreakerKeeper:
         times_recorded = known is not None and known.latches != ""
         recorded = self._recorded(known)
         self._breakers |= {
-            name: after_restart(one, listed, times_recorded=times_recorded)
+            name: after_restart(
+                one, listed, times_recorded=times_recorded and name in self._of_nodes
+            )
             for name, one in recorded.items()
         }
         confirmed = [one.confirmed for one in recorded.values() if one.confirmed]
@@ -227,7 +243,10 @@ class BreakerKeeper:
         return True
 
     def _recorded(self, known: HealthRecord | None) -> dict[str, Breaker]:
-        """Return the recorded breakers of configured resources."""
+        """Return the recorded breakers of configured resources, and of drivers.
+
+        Until the devices are known, any other name may be a driver's.
+        """
         if known is None or not known.record:
             return {}
         try:
@@ -237,7 +256,8 @@ class BreakerKeeper:
                 "%s: %s was not written by this controller: %s", self._place, RECORD_KEY, error
             )
             return {}
-        return {name: one for name, one in recorded.items() if name in self._breakers}
+        any_name = not self._devices.known
+        return {name: one for name, one in recorded.items() if any_name or name in self._breakers}
 
     def _adopt_latches(self, known: HealthRecord | None) -> None:
         try:
@@ -253,6 +273,8 @@ class BreakerKeeper:
     def _doubt_labels(self, now: datetime) -> None:
         """Keep labels that an open breaker counts, and no admin has confirmed, from latching."""
         for resource, breaker in self._breakers.items():
+            if resource not in self._of_nodes:
+                continue  # devices do not latch
             if breaker.opened is not None:
                 self._nodes.doubt(resource, counts_from(breaker, now, self._settings), now)
             if breaker.confirmed is not None:
@@ -261,24 +283,27 @@ class BreakerKeeper:
     def _judged(self, breakers: dict[str, Breaker], now: datetime) -> dict[str, Breaker]:
         return {
             name: judge(
-                breaker,
-                self._nodes.turned_bad(name),
-                self._nodes.population(name),
-                now,
-                self._settings,
+                breaker, self._turned_bad(name), self._population(name), now, self._settings
             )
+            if name in self._of_nodes or self._devices.known
+            else breaker
             for name, breaker in breakers.items()
         }
+
+    def _turned_bad(self, name: str) -> Turned:
+        of_nodes = name in self._of_nodes
+        return self._nodes.turned_bad(name) if of_nodes else self._devices.turned_bad(name)
+
+    def _population(self, name: str) -> int:
+        of_nodes = name in self._of_nodes
+        return self._nodes.population(name) if of_nodes else self._devices.population(name)
 
     def _encoded(self, breakers: Mapping[str, Breaker]) -> str:
         """Return the breakers as text for the record."""
         return encode(
             {
                 name: to_record(
-                    breaker,
-                    self._nodes.turned_bad(name),
-                    self._nodes.population(name),
-                    self._settings,
+                    breaker, self._turned_bad(name), self._population(name), self._settings
                 )
                 for name, breaker in breakers.items()
             }
@@ -291,22 +316,23 @@ class BreakerKeeper:
             return
         for name, recorded in self._recorded(change.new).items():
             # A time in the future is older than the last change of the clock.
-            if recorded.confirmed is not None and recorded.confirmed <= self._clock.now():
-                self._confirm(name, recorded.confirmed)
+            confirmed = recorded.confirmed if name in self._breakers else None
+            if confirmed is not None and confirmed <= self._clock.now():
+                self._confirm(name, confirmed)
         self.evaluate()
 
     def _report_opened(self, resource: str) -> None:
-        turned, now = self._nodes.turned_bad(resource), self._clock.now()
+        turned, now = self._turned_bad(resource), self._clock.now()
         names = counted(self._breakers[resource], turned, now, self._settings)
-        window, population = (
-            format_duration(self._settings.window),
-            self._nodes.population(resource),
-        )
-        bad = f"NoExecute or unreachable for {resource}"
+        window, population = format_duration(self._settings.window), self._population(resource)
+        what, bad = "nodes", f"NoExecute or unreachable for {resource}"
+        if resource == UNREACHABLE:
+            bad = UNREACHABLE
+        elif resource not in self._of_nodes:
+            what, bad = "pools", f"NoExecute for devices of {resource}"
         message = (
-            f"{len(names)} of {population} nodes turned "
-            f"{UNREACHABLE if resource == UNREACHABLE else bad} within {window}, or were so when "
-            f"the controller started; evacuations wait. If these nodes really are bad: kubectl "
+            f"{len(names)} of {population} {what} turned {bad} within {window}, or were so when "
+            f"the controller started; evacuations wait. If these {what} really are bad: kubectl "
             f"annotate configmap {RECORD_NAME} -n {self._namespace} {ANNOTATION_CONFIRM}={resource}"
         )
         logger.error("%s (%s)", message, ", ".join(names[:_NAMED]))

@@ -11,15 +11,17 @@ from typing import Final
 from prometheus_client import CollectorRegistry, Gauge
 
 from controller.facts.evacuation import Key, users
-from controller.facts.nodes import UNREACHABLE, Node, NodeProjection, WithheldBy
+from controller.facts.nodes import Node, NodeProjection, WithheldBy
 from controller.facts.pods import Pod
 from controller.facts.suspects import suspects_of
 from controller.facts.unschedulable import NoNode, no_node_for
 from controller.fleet.breaker_keeper import BreakerKeeper
+from controller.fleet.device_watch import DeviceWatch
 from controller.fleet.node_events import NodeEvents
 from controller.fleet.node_index import ChangedResources, NodeIndex
 from controller.fleet.reset_holds import ResetGate
 from controller.fleet.reset_pause_switch import PauseSwitch
+from controller.gather.device_caches import DeviceCaches
 from controller.gauges import ComputedGauge, Samples, Watched
 from controller.phases.snapshot import HoldReason
 from controller.slack.keeper import SlackKeeper
@@ -73,7 +75,7 @@ def show_nodes(registry: CollectorRegistry, nodes: NodeIndex, breakers: BreakerK
         return {(resource,): value(resource) for resource in nodes.resources}
 
     def opened() -> Samples:
-        return {(name,): breakers.is_open(name) for name in (*nodes.resources, UNREACHABLE)}
+        return {(name,): breakers.is_open(name) for name in breakers.names}
 
     name = "appwrapper_evacuation_breaker_open"
     registry.register(ComputedGauge(name, _OPEN, ["resource"], opened))
@@ -111,9 +113,9 @@ def node_projection(section: AppWrapperConfig) -> NodeProjection:
 class Fleet:
     """Owns the node index, the breakers, the reset gate and the slack queue.
 
-    `pods_on` and `pods_of` return pods by node and by AppWrapper; `wake` fills the queue.
-    `Replica` keeps `informer` full. If `autopilot.monitorNodes` is off, `nodes` stays empty and no
-    AppWrapper is evacuated.
+    `pods_on` and `pods_of` return pods by node and by AppWrapper, and `pod` one by namespace and
+    name; `wake` fills the queue. `Replica` keeps `informer` and `devices` full. If
+    `autopilot.monitorNodes` is off, `nodes` stays empty and no AppWrapper is evacuated.
     """
 
     def __init__(
@@ -124,7 +126,9 @@ class Fleet:
         recorder: EventRecorder,
         registry: CollectorRegistry,
         informer: Informer[Node],
+        devices: DeviceCaches,
         *,
+        pod: Callable[[str, str], Pod | None],
         pods_on: Callable[[str], Iterable[Pod]],
         pods_of: Callable[[Key], Iterable[Pod]],
         wake: Callable[[Key], None],
@@ -143,10 +147,16 @@ class Fleet:
         self._node_events = NodeEvents(recorder, section.node_health)
         # Nodes whose NoExecute state changed, with the resources: their users are not woken yet.
         self._turned: dict[str, frozenset[str]] = {}
+        self._device_watch = DeviceWatch(
+            devices, clock, pod, self._devices_turned, lambda key: self._wake(key)
+        )
+        # The taints of the devices that pods hold.
+        self.devices = self._device_watch.index
         self._breakers = BreakerKeeper(
             client,
             sources,
             self.nodes,
+            self.devices,
             section.evacuation_breaker,
             config.cert_management.namespace,
             recorder,
@@ -177,6 +187,7 @@ class Fleet:
             parts.append(Runnable("pauseResets", "may change at any time", switch.run))
         if self._watched:
             parts += [
+                self._device_watch.part(),
                 Runnable(
                     "nodes",
                     "before AppWrappers, so that the first decisions know what is tagged",
@@ -251,6 +262,9 @@ class Fleet:
                 await self._breakers.record.wait_synced()
         except TimeoutError:
             logger.warning("the record of node health cannot be read yet: evacuations wait for it")
+        self._breakers.evaluate()
+
+    def _devices_turned(self) -> None:
         self._breakers.evaluate()
 
     def _node_changed(self, change: Change[Node]) -> None:

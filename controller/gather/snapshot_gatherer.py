@@ -10,6 +10,7 @@ from typing import Any, Final
 from controller.facts.appwrapper_outline import Outline
 from controller.facts.attempt_number import highest_attempt, is_lost, was_deployed, with_attempt
 from controller.facts.component_status import with_sound_record
+from controller.facts.devices import HeldTaints
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import NodeTags
@@ -22,6 +23,7 @@ from controller.facts.unschedulable import NoNodeFor
 from controller.gather.assignments import Assignments, own_workload, own_workloads
 from controller.gather.component_reads import ComponentLocator
 from controller.gather.deletion_proof import DeletionProof
+from controller.gather.device_taints import still_tainted
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.live_pods import LivePods
 from controller.gather.node_labels import confirmed, still_silent
@@ -75,6 +77,7 @@ class SnapshotGatherer:
         nodes: NodeTags,
         flagged: Mapping[str, Collection[str]],
         silent: SilentNodes,
+        held: Callable[[], HeldTaints],
         largest: Callable[[], Mapping[str, Decimal]],
         no_node_for: NoNodeFor,
         stores: ErrorStores,
@@ -92,13 +95,13 @@ class SnapshotGatherer:
             client, discovery, locator, unserved, memory.deletions, self._lists
         )
         self._memory = memory
-        self._deletions = memory.deletions
         self._creations = memory.creations
         self._sightings = memory.sightings
         self._behaviour = behaviour
         self._nodes = nodes
         self._flagged = flagged
         self._silent = silent
+        self._held = held
         self._largest = largest
         self._no_node_for = no_node_for
         self._stores = stores
@@ -152,6 +155,7 @@ class SnapshotGatherer:
             nodes=self._nodes,
             flagged=self._flagged,
             silent=self._silent,
+            held=self._held(),
             largest=self._largest,
             no_node_for=self._no_node_for,
             successes=self._sightings.successes(appwrapper.uid, snapshot.phase),
@@ -210,7 +214,7 @@ class SnapshotGatherer:
     def _with_owned(self, reads: Reads) -> Reads:
         """Add the cached objects that the AppWrapper controls, once their Kinds are watched."""
         uid = reads.appwrapper.uid
-        known = self._deletions.known(uid)
+        known = self._memory.deletions.known(uid)
         owned, absent, collected = self._locator.owned(uid), known.absent, known.collected
         return replace(reads, owned=owned, absent=absent, collected=collected)
 
@@ -247,11 +251,12 @@ class SnapshotGatherer:
         }
 
     async def _live_labels(self, reads: Reads) -> Reads:
-        """LIVE_LABELS: keep the tags of nodes whose labels are still there, and silent nodes."""
+        """LIVE_LABELS: keep the labels and taints that are still there, and silent nodes."""
         names = {pod.node for pod in reads.pods}
         nodes = await confirmed(self._client, self._nodes, names)
         silent = await still_silent(self._client, self._silent, names)
-        reads = replace(reads, nodes=nodes, silent=silent)
+        held = await still_tainted(self._client, self._held(), [pod.uid for pod in reads.pods])
+        reads = replace(reads, nodes=nodes, silent=silent, held=held)
         if not {Need.PROOF, Need.PROOF_SAVE_KEPT} <= reads.snapshot.unread:  # what it saw stays
             return reads.knowing(cut_off=find_cut_off(reads.observation.pods, silent))
         return await self._seen(reads)

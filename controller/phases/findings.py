@@ -43,8 +43,8 @@ _LONGEST_POD: Final = 63  # bytes; pods of training workloads have no longer nam
 class Finding:
     """A problem of an AppWrapper. `logged` as for MoveTo.
 
-    `root_cause` is set only for failures and silent nodes, not for a deletion, a node's label or a
-    refused create.
+    `root_cause` is set only for failures, silent nodes and tainted devices, not for a deletion, a
+    node's label or a refused create.
     """
 
     reason: Reason
@@ -147,16 +147,20 @@ def failed_component(snapshot: Snapshot, config: FaultTolerance) -> Finding | No
 
 
 # The reasons of moves that spend no retry and that the evacuation breaker may hold.
-EVACUATIONS: Final = frozenset({Reason.AUTOPILOT_NO_EXECUTE, Reason.NODE_UNREACHABLE})
+EVACUATIONS: Final = frozenset(
+    {Reason.AUTOPILOT_NO_EXECUTE, Reason.DEVICE_TAINTED, Reason.NODE_UNREACHABLE}
+)
 
 
 def evacuation(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> Finding | None:
-    """Return the finding about pods that must leave their nodes at once; None without one."""
+    """Return the finding about pods that must leave their nodes or devices at once."""
     if (found := snapshot.evacuation) is None:
         return _unreachable(snapshot, now, config)
+    root = found.root_cause
     return Finding(
-        reason=Reason.AUTOPILOT_NO_EXECUTE,
+        reason=Reason.AUTOPILOT_NO_EXECUTE if root is None else Reason.DEVICE_TAINTED,
         message=found.message,
+        root_cause=None if config.error_aggregation == OFF else root,
         spends_retry=found.spends_retry,
     )
 

@@ -275,7 +275,7 @@ def _needs_live_pods(snapshot: Snapshot, finding: Finding, config: FaultToleranc
     missing from the cache.
     """
     match finding.reason:
-        case Reason.AUTOPILOT_NO_EXECUTE | Reason.NODE_UNREACHABLE:
+        case Reason.AUTOPILOT_NO_EXECUTE | Reason.DEVICE_TAINTED | Reason.NODE_UNREACHABLE:
             return is_hopeless(snapshot, finding, config)
         case Reason.FAILED_COMPONENT:
             unseen = config.remember_suspects and not snapshot.pods.failed

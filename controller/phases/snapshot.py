@@ -229,17 +229,19 @@ class CreateProblem:
 
 @dataclass(frozen=True, slots=True)
 class Evacuation:
-    """Running pods use a resource that a label of their node evacuates.
+    """Pods use a resource that a label of their node evacuates, or a device with such a taint.
 
-    `message` names pods, nodes and labels. `spends_retry`: a pod was bound to a node that already
-    had the label, so evacuations without a cost could repeat indefinitely. `resources`: the
-    evacuated resources. `since`: when the first of these labels was seen.
+    `message` names pods, nodes, labels and taints. `spends_retry`: a pod was bound to a node that
+    already had the label or taint, so evacuations without a cost could repeat indefinitely.
+    `resources`: the evacuated resources, and the drivers of the devices. `since`: when the first of
+    these labels and taints was seen. `root_cause`: only if taints of devices are the only reason.
     """
 
     message: str
     spends_retry: bool = False
     resources: frozenset[str] = frozenset()
     since: datetime | None = None
+    root_cause: RootCause | None = None
 
 
 class HoldReason(StrEnum):

@@ -38,6 +38,10 @@ class Reason(StrEnum):
         "AutopilotNoExecute",
         "a node's label evacuates the pods that use a resource of the node",
     )
+    DEVICE_TAINTED = (
+        "DeviceTainted",
+        "a device that pods of the AppWrapper hold has a taint with effect NoExecute",
+    )
     NODE_UNREACHABLE = (
         "NodeUnreachable",
         "a node with pods of the AppWrapper did not answer for its unreachable grace period",

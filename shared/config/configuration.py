@@ -241,9 +241,10 @@ class AppWrapperConfig(Section):
     """Further resources that pods of teams may use only through Kueue, beside those of
     `resourceTaints` and those of device plugins.
     """
-    resource_claims: Literal["Reject", "Warn"] = "Reject"
-    """Whether the webhook rejects ResourceClaims in team namespaces, or warns of them. Kueue does
-    not count wrapped ResourceClaims.
+    resource_claims: Literal["Reject", "Warn", "Count"] = "Reject"
+    """Whether the webhook rejects ResourceClaims in team namespaces, or warns of them. `Count`
+    admits those that Kueue 0.18 and later counts: of objects that are not wrapped, from a
+    ResourceClaimTemplate. Kueue does not count wrapped ResourceClaims.
     """
     max_pod_sets: Annotated[int, between(1, 18, ", what Kueue's Workload can hold")] = 8
     """The most pod sets of one AppWrapper. From 1 to 18; Kueue's Workload cannot hold more."""

@@ -75,13 +75,20 @@ def resources_asked(holder: JsonObject) -> frozenset[str]:
     return frozenset(own_requests(holder, _SOME))
 
 
+# Stands among the names of resources for all devices that resource claims give to a pod.
+RESOURCE_CLAIMS: Final = "resourceClaims"
+
+
 def resources_used(pod_template: JsonValue) -> frozenset[str]:
-    """Return the names of the resources that a pod of this template uses."""
+    """Return the names of the resources that a pod of this template uses, and RESOURCE_CLAIMS if
+    it has claims.
+    """
     spec = pod_template.get("spec") if isinstance(pod_template, dict) else None
     if not isinstance(spec, dict):
         return frozenset()
     containers = chain(containers_of(spec, "containers"), containers_of(spec, "initContainers"))
-    return frozenset().union(*map(resources_asked, (spec, *containers)))
+    claims = {RESOURCE_CLAIMS} if spec.get("resourceClaims") else ()
+    return frozenset(claims).union(*map(resources_asked, (spec, *containers)))
 
 
 # Parts of a pod template that the AppWrapper library's copy omits.

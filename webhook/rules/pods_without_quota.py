@@ -5,13 +5,14 @@ one of `countedResources`, or any resource of a device plugin. For cpu and memor
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from shared.api.findings import AdmissionWarning, FieldError, FieldErrorKind
 from shared.api.objects import JsonObject, JsonValue
 from shared.kinds.kind import ROOT
 from shared.kinds.table import record_of, uncounted, unreadable
 from shared.kinds.uncounted_pods import (
+    RESOURCE_CLAIMS,
     Counter,
     Uncounted,
     beyond_the_copy,
@@ -53,7 +54,7 @@ def check_uncounted_resources(submission: Submission) -> Iterator[FieldError | A
     claims.
 
     On CREATE. Refused in team namespaces if the pods use counted resources, else a warning.
-    Resource claims are refused there by configuration `resourceClaims`.
+    Resource claims are refused there by configuration `resourceClaims`, except with `Warn`.
 
     Kueue counts wrapped pods on a copy of the pod template that omits some fields.
     """
@@ -93,9 +94,7 @@ def check_uncounted_directly(submission: Submission) -> Iterator[FieldError | Ad
     for created in submission.of_team:
         for found in uncounted(record_of(created.group_kind), created.template, Counter.DIRECT):
             yield _finding(found, created.place(found.path), submission.facts)
-        what = "not every Kueue counts resource claims"
-        templates = created.all_pod_templates
-        yield from _check_claims(created, templates, what, submission.facts)
+        yield from _check_direct_claims(created, submission.facts)
 
 
 def _finding(
@@ -116,7 +115,10 @@ def counted_among(resources: frozenset[str], config: "AppWrapperConfig") -> list
     return sorted(
         each
         for each in resources
-        if each in named or each in config.counted_resources or is_extended(each)
+        if each in named
+        or each in config.counted_resources
+        or is_extended(each)
+        or (each == RESOURCE_CLAIMS and config.resource_claims == "Count")
     )
 
 
@@ -136,11 +138,37 @@ def _check_claims(
         if not spec_of(template).get("resourceClaims"):
             continue
         path = component.place(f"{template_path}.spec.resourceClaims")
-        if facts.is_team_namespace and facts.config.resource_claims == "Reject":
-            detail = (
-                f"{what}: request devices in the containers' resources, or have an admin allow "
-                "claims (configuration resourceClaims)"
-            )
-            yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
-        else:
+        policy = facts.config.resource_claims
+        if not facts.is_team_namespace or policy == "Warn":
             yield AdmissionWarning(f"{path}: not counted against the quota: {what}")
+            continue
+        detail = f"{what}: request devices in the containers' resources"
+        if policy == "Reject":
+            detail += ", or have an admin allow claims (configuration resourceClaims)"
+        yield FieldError(path, FieldErrorKind.FORBIDDEN, detail)
+
+
+def _check_direct_claims(
+    created: SubmittedComponent, facts: Facts
+) -> Iterator[FieldError | AdmissionWarning]:
+    """Reject claims that Kueue does not count. With `Count` these are claims that no template makes
+    for each pod. Other rules reject claims of pods that Kueue does not count.
+
+    Kueue itself admits no object whose claim templates it cannot count.
+    """
+    templates = created.all_pod_templates
+    if facts.config.resource_claims != "Count":
+        yield from _check_claims(
+            created, templates, "not every Kueue counts resource claims", facts
+        )
+    else:
+        for template_path, template in templates:
+            for index, claim in enumerate(spec_of(template).get("resourceClaims") or ()):
+                if not (isinstance(claim, dict) and claim.get("resourceClaimTemplateName")):
+                    path = created.place(f"{template_path}.spec.resourceClaims[{index}]")
+                    yield FieldError(path, FieldErrorKind.FORBIDDEN, _FROM_TEMPLATE)
+
+
+_FROM_TEMPLATE: Final = (
+    "Kueue counts only claims that each pod gets from a template: set resourceClaimTemplateName"
+)

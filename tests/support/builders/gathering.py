@@ -7,6 +7,7 @@ from typing import Any, cast
 
 from controller.facts.appwrapper_outline import project_appwrapper
 from controller.facts.components import ComponentFacts, project_component
+from controller.facts.devices import HeldTaints, nothing_held
 from controller.facts.evacuation import UNWATCHED_NODES, NodeTags
 from controller.facts.observe import Observation, Reads
 from controller.facts.pods import Pod, project_pod
@@ -254,6 +255,7 @@ class Gathering:
         nodes: NodeTags = UNWATCHED_NODES,
         flagged: Mapping[str, Collection[str]] = UNWATCHED_NODES,
         silent: Mapping[str, datetime] | None = None,
+        held: HeldTaints = nothing_held,
         behaviour: AppWrapperConfig | None = None,
         stores: Any = None,
         queues: Any = None,
@@ -278,8 +280,7 @@ class Gathering:
         self.clock = FakeClock()
         locator = ComponentLocator(kube, self.clock, served, watches, memory)
         self.unserved = Unserved(kube, self.clock, obstacle)
-        stored: Any = stores or NothingStored()
-        queued: Any = queues or NothingQueued()
+        stored_and_queued: tuple[Any, Any] = stores or NothingStored(), queues or NothingQueued()
         self.gatherer = SnapshotGatherer(
             kube,
             self.clock,
@@ -293,10 +294,10 @@ class Gathering:
             nodes,
             flagged,
             silent or {},
+            lambda: held,
             lambda: largest or {},
             lambda _pods, _now: NoNode(),
-            stored,
-            queued,
+            *stored_and_queued,
             LivePods(kube),
         )
 

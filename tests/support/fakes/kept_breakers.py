@@ -9,6 +9,7 @@ from typing import Any
 
 from controller.fleet.breaker import RECORD_NAME, Breaker, encode
 from controller.fleet.breaker_keeper import BreakerKeeper
+from controller.fleet.device_index import DeviceIndex
 from controller.fleet.node_index import NodeIndex
 from shared.api.objects import CONFIGMAPS
 from shared.config.fault_tolerance import EvacuationBreaker, NodeHealth
@@ -44,11 +45,17 @@ class Events:
 class KeeperBench:
     """Ten nodes of 8 GPUs; a keeper with a record that a test chooses, and a clock."""
 
-    def __init__(self, *there: Any, latch: timedelta = timedelta(0)) -> None:
+    def __init__(
+        self, *there: Any, latch: timedelta = timedelta(0), devices: DeviceIndex | None = None
+    ) -> None:
         self.clock = FakeClock()
         self.feed = WatchFeed()
         self.kube = FakeKube(lists=[[listed(5, *there)]], watches=[self.feed])
         self.nodes = NodeIndex(TAINTS, NodeHealth(latch=latch))
+        if devices is None:
+            devices = DeviceIndex()
+            devices.known = True
+        self.devices = devices
         self.events = Events()
         self.closings = 0
         self.turned: list[Any] = []
@@ -58,6 +65,7 @@ class KeeperBench:
             client,
             fake_sources(self.clock),
             self.nodes,
+            self.devices,
             EvacuationBreaker(),
             NAMESPACE,
             recorder,

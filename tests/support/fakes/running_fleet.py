@@ -12,10 +12,12 @@ from prometheus_client import CollectorRegistry
 from controller.facts.evacuation import Key
 from controller.facts.pods import Pod
 from controller.fleet.fleet import Fleet, node_projection
+from controller.gather.device_caches import DeviceCaches
 from controller.phases.snapshot import HoldReason
 from shared.api.objects import NODES
 from shared.config.configuration import Configuration
 from shared.kube.informer import Informer
+from shared.kube.responses import api_error
 from shared.process.clock import Clock
 from shared.process.supervisor import Runnable, Supervisor
 from tests.support.builders.autopilot import GPU
@@ -28,6 +30,7 @@ from tests.support.fakes.fake_kube import FakeKube, WatchFeed, listed
 
 LATER = START + timedelta(seconds=1)
 NO_RECORDER: Any = None  # a recorder that no code may use
+NOT_SERVED = api_error(404, "NotFound", "the server could not find the requested resource")
 
 
 def gpu_pod(name: str, node: str, priority: int = 0, **changes: Any) -> Pod:
@@ -48,7 +51,9 @@ PODS = (
 class FleetBench:
     """A fleet of three nodes, n3 being EVICT, whose watches a test feeds."""
 
-    def __init__(self, config: Configuration, clock: Clock, record: Any) -> None:
+    def __init__(
+        self, config: Configuration, clock: Clock, record: Any, devices: FakeKube | None
+    ) -> None:
         self.nodes_feed = WatchFeed()
         self.record_feed = WatchFeed()
         raws = [raw_node("n1"), raw_node("n2"), raw_node("n3", "EVICT")]
@@ -67,6 +72,8 @@ class FleetBench:
         sources = fake_sources(clock)
         project = node_projection(config.appwrapper).project
         self.nodes = Informer(client, NODES, transform=project, sources=sources)
+        device_client: Any = devices or FakeKube(answers={"get_path": [NOT_SERVED]})
+        self.devices = DeviceCaches(device_client, sources)
         self.fleet = Fleet(
             client,
             sources,
@@ -74,6 +81,8 @@ class FleetBench:
             NO_RECORDER,
             self.registry,
             self.nodes,
+            self.devices,
+            pod=lambda _, name: next((each for each in PODS if each.name == name), None),
             pods_on=lambda node: [each for each in PODS if each.node == node],
             pods_of=lambda key: [each for each in PODS if each.appwrapper == key[1]],
             wake=self._wake,
@@ -124,15 +133,19 @@ def configuration(**section: Any) -> Configuration:
 
 @asynccontextmanager
 async def running(
-    section: dict[str, Any] | None = None, record: Any = None, file: Path | None = None
+    section: dict[str, Any] | None = None,
+    record: Any = None,
+    file: Path | None = None,
+    devices: FakeKube | None = None,
 ) -> AsyncIterator[tuple[FleetBench, FakeClock]]:
     clock = FakeClock()
     read = listed(5, config_map(3)) if record is None else record
     config = configuration(**(section or {}))
-    world = FleetBench(config, clock, read)
+    world = FleetBench(config, clock, read, devices)
     stop = asyncio.Event()
     nodes = Runnable("cache", "of nodes", world.nodes.run, ready=world.nodes.wait_synced)
-    monitored = [nodes] if config.appwrapper.autopilot.monitor_nodes else []
+    devices_part = Runnable("device caches", "of tests", world.devices.run)
+    monitored = [devices_part, nodes] if config.appwrapper.autopilot.monitor_nodes else []
     parts = [*monitored, *world.fleet.parts(file)]
     task = asyncio.create_task(Supervisor(parts, clock).run(stop))
     await settle(60)

@@ -68,6 +68,7 @@ def test_detection_is_at_zero_for_every_finding_from_the_start() -> None:
     assert sorted(counted) == [
         'appwrapper_detection_seconds_count{reason="AutopilotNoExecute"} 0.0',
         'appwrapper_detection_seconds_count{reason="CreateFailed"} 0.0',
+        'appwrapper_detection_seconds_count{reason="DeviceTainted"} 0.0',
         'appwrapper_detection_seconds_count{reason="FailedComponent"} 0.0',
         'appwrapper_detection_seconds_count{reason="FoundFailedPods"} 1.0',
         'appwrapper_detection_seconds_count{reason="InsufficientPodsReady"} 0.0',

@@ -91,6 +91,8 @@ def test_the_controller_runs_every_kind_that_may_be_wrapped() -> None:
         ("kueue.x-k8s.io", "workloads"),
         ("kueue.x-k8s.io", "workloads/status"), ("kueue.x-k8s.io", "localqueues"),
         ("kueue.x-k8s.io", "clusterqueues"),
+        ("resource.k8s.io", "resourceslices"), ("resource.k8s.io", "devicetaintrules"),
+        ("resource.k8s.io", "resourceclaims"),
         ("workload.codeflare.dev", "appwrappers"),
         ("workload.codeflare.dev", "appwrappers/status"),
         ("workload.codeflare.dev", "appwrappers/finalizers"),
@@ -110,6 +112,9 @@ def test_the_rest_of_what_the_controller_may_do() -> None:
     assert verbs(role, "kueue.x-k8s.io", "localqueues") == {"get", "list", "watch"}
     assert verbs(role, "kueue.x-k8s.io", "clusterqueues") == {"get", "list", "watch"}
     assert verbs(role, "kueue.x-k8s.io", "workloads/status") == {"patch"}
+    for devices in ("resourceslices", "devicetaintrules"):
+        assert verbs(role, "resource.k8s.io", devices) == {"get", "list", "watch"}
+    assert verbs(role, "resource.k8s.io", "resourceclaims") == {"list", "watch"}
     assert verbs(role, group, "appwrappers") == {"get", "list", "watch", "patch"}
     assert verbs(role, group, "appwrappers/status") == {"update"}
     assert verbs(role, group, "appwrappers/finalizers") == {"update"}

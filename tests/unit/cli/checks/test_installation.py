@@ -96,6 +96,22 @@ def test_wait_for_pods_ready_that_is_off(changes: dict[str, Any], version: str) 
     assert items["waitForPodsReady"] == Item("waitForPodsReady", ItemResult.OK, "it is off")
 
 
+@pytest.mark.parametrize(("image", "counts"), [("v0.17.4", False), ("v0.18.0", True)])
+def test_an_old_kueue_counts_no_resource_claims(image: str, counts: bool) -> None:
+    config = parse_config("appwrapper: {resourceClaims: Count}").config
+    known = OperatorConfiguration(config, "appwrapper-system")
+    seen = replace(SOUND, configuration=known, kueue=kueue(f"kueue:{image}"))
+    items = {each.title: each for each in installation_report(seen, NOW).items}
+    expected = Item(
+        "Kueue",
+        ItemResult.WARNING,
+        "0.17, and resourceClaims is Count: Kueue before 0.18 counts no ResourceClaims, so devices "
+        "are used without quota",
+        "Set resourceClaims: Reject in the operator's configuration",
+    )
+    assert items["Kueue"] == (Item("Kueue", ItemResult.OK, "0.18") if counts else expected)
+
+
 OUTSIDE = replace(SOUND, webhook=None, controller=None, kueue=None)
 
 

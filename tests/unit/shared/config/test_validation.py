@@ -204,5 +204,6 @@ def test_resource_claims_are_refused_or_warned_of() -> None:
     with pytest.raises(ConfigError) as error:
         parse_config("appwrapper: {resourceClaims: Allow}", "c")
     assert error.value.problems == [
-        "c:1: appwrapper.resourceClaims: Invalid value: \"Allow\": must be 'Reject' or 'Warn'"
+        'c:1: appwrapper.resourceClaims: Invalid value: "Allow": '
+        "must be 'Reject', 'Warn' or 'Count'"
     ]

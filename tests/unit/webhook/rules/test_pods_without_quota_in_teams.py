@@ -195,6 +195,34 @@ def test_resource_claims_of_what_is_created_directly() -> None:
     assert direct(body, known=team_facts(resource_claims="Warn")) == ([], warned)
 
 
+FROM_TEMPLATE = {"name": "g", "resourceClaimTemplateName": "one-gpu"}
+
+
+@pytest.mark.parametrize("other", [{"name": "h", "resourceClaimName": "shared"}, {"name": "h"}])
+def test_resource_claims_that_kueue_counts(other: dict[str, str]) -> None:
+    counts = team_facts(resource_claims="Count")
+    claims = template(resourceClaims=[FROM_TEMPLATE, other])
+    assert direct(made("RayCluster", headGroupSpec={"template": claims}), known=counts) == (
+        [
+            "spec.headGroupSpec.template.spec.resourceClaims[1]: Forbidden: Kueue counts only "
+            "claims that each pod gets from a template: set resourceClaimTemplateName"
+        ],
+        [],
+    )
+    only = made("RayCluster", headGroupSpec={"template": template(resourceClaims=[FROM_TEMPLATE])})
+    assert direct(only, known=counts) == ([], [])
+
+
+def test_resource_claims_count_like_a_counted_resource() -> None:
+    """Of pods that Kueue does not count, no device may be used, however the pods get it."""
+    group = {"template": template(resourceClaims=[FROM_TEMPLATE]), "replicas": 0, "minReplicas": 9}
+    body = made("RayCluster", headGroupSpec={"template": template()}, workerGroupSpecs=[group])
+    (refused,), _ = direct(body, known=team_facts(resource_claims="Count"))
+    assert refused.startswith("spec.workerGroupSpecs[0].minReplicas: Invalid value: 9: ")
+    errors, warnings = direct(body, known=team_facts(resource_claims="Warn"))
+    assert (errors, len(warnings)) == ([], 2)
+
+
 def test_sidecars_of_what_is_created_directly_are_counted() -> None:
     sidecar = {**template(GPU)["spec"]["containers"][0], "restartPolicy": "Always"}
     master = {"template": template(GPU, initContainers=[sidecar])}

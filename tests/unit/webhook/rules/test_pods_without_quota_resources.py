@@ -141,6 +141,16 @@ def test_resource_claims_are_refused_in_teams_unless_an_admin_allows_them() -> N
     assert warnings_of(body, known=warned) == warnings_of(body) == [f"{SPEC}.{CLAIMS}"]
 
 
+def test_kueue_counts_no_resource_claim_of_an_appwrapper() -> None:
+    counts = team_facts(resource_claims="Count")
+    for claim in ({"resourceClaimName": "x"}, {"resourceClaimTemplateName": "x"}):
+        body = pod(resourceClaims=[{"name": "gpu", **claim}])
+        assert errors_of(body, known=counts) == [
+            f"{SPEC}.resourceClaims: Forbidden: Kueue does not see resource claims of an "
+            "AppWrapper: request devices in the containers' resources"
+        ]
+
+
 def test_resource_claims_of_a_submitter_are_refused_too() -> None:
     template = {"spec": POD["spec"]}
     submitter = {"spec": {**POD["spec"], "resourceClaims": [{"name": "x"}]}}
