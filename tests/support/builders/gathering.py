@@ -254,6 +254,7 @@ class Gathering:
         nodes: NodeTags = UNWATCHED_NODES,
         flagged: Mapping[str, Collection[str]] = UNWATCHED_NODES,
         silent: Mapping[str, datetime] | None = None,
+        unknown_nodes: Collection[str] = (),
         behaviour: AppWrapperConfig | None = None,
         stores: Any = None,
         queues: Any = None,
@@ -273,18 +274,16 @@ class Gathering:
         self.served: FakeDiscovery = served
         served.hidden.update(unserved)
         appwrappers: Any = Cache(None if item is None else project_appwrapper(item))
-        cached_pods: Any = Cache(pods)
-        self.cached_pods: Cache = cached_pods
+        self.cached_pods = Cache(pods)
         self.clock = FakeClock()
         locator = ComponentLocator(kube, self.clock, served, watches, memory)
         self.unserved = Unserved(kube, self.clock, obstacle)
-        stored: Any = stores or NothingStored()
-        queued: Any = queues or NothingQueued()
+        stored, queued = cast(Any, (stores or NothingStored(), queues or NothingQueued()))
         self.gatherer = SnapshotGatherer(
             kube,
             self.clock,
             appwrappers,
-            cached_pods,
+            cast(Any, self.cached_pods),
             served,
             locator,
             self.unserved,
@@ -293,6 +292,7 @@ class Gathering:
             nodes,
             flagged,
             silent or {},
+            lambda name: name in unknown_nodes,
             lambda: largest or {},
             lambda _pods, _now: NoNode(),
             stored,
