@@ -137,22 +137,6 @@ def test_a_nodes_second_silence_within_a_day_spends_a_retry() -> None:
     assert life.phases()[-1] == "Succeeded"
 
 
-def test_nodes_that_fall_silent_in_turn_spend_a_retry_in_the_second_round() -> None:
-    """When the third one falls silent, only the first one answers again."""
-    lasts = (960.0, 7200.0, 7200.0, 300.0)
-    life = live(
-        job("j", 1, run_for="40m", grace="30"),
-        acts=tuple(silence(60.0 + 345.0 * number, each) for number, each in enumerate(lasts)),
-        periods=PERIODS,
-        arrange=lambda world: world.programs.nodes.cordon("n3"),
-    )
-    assert [retries(item) for item in resets(life)] == [0, 0, 0, 1]
-    nodes = [item["status"]["suspectNodes"][-1]["node"] for item in resets(life)]
-    assert nodes[:3] == [*dict.fromkeys(nodes)]
-    assert nodes[3] == nodes[0]
-    assert life.phases()[-1] == "Succeeded"
-
-
 def test_the_evacuation_breaker_holds_it_until_the_node_answers() -> None:
     """Each of the four nodes is more than 20 % of them."""
     settings = {"evacuationBreaker": {"minimumNodes": 4}}
