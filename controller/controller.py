@@ -170,6 +170,7 @@ class Controller:
             self._fleet.nodes.flagged,
             self._fleet.nodes.silent,
             self._fleet.devices.taints,
+            self._fleet.lacks_node,
             self._fleet.nodes.largest,
             self._fleet.no_node_for,
             self._stores,

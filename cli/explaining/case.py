@@ -36,7 +36,7 @@ from controller.facts.observe import (
 )
 from controller.facts.own_status import read_status
 from controller.facts.pods import Pod, project_pod
-from controller.facts.unreachable import silent_nodes_in
+from controller.facts.unreachable import removed_nodes_in, silent_nodes_in
 from controller.facts.unschedulable import MEMORY, NoNode, RecentNodes, no_node_for
 from controller.fleet.reset_holds import PAUSED
 from controller.phases.ask import Need
@@ -162,9 +162,11 @@ def case_of(seen: AppWrapperObjects) -> Case:
     blank = Observation(appwrapper, snapshot, config)
     # A user may not be allowed to read nodes: the controller's conditions name the silent ones.
     texts = (snapshot.text_of(each).message for each in (CONDITION_PODS_READY, CONDITION_UNHEALTHY))
-    silent = silent_nodes_in("; ".join(texts))
+    silent, removed = silent_nodes_in(text := "; ".join(texts)), removed_nodes_in(text)
     unheld = partial(_no_node_for, seen, snapshot)
-    reads = Reads(blank, seen.now, components, pods, silent=silent, no_node_for=unheld)
+    reads = Reads(
+        blank, seen.now, components, pods, silent=silent, removed=removed, no_node_for=unheld
+    )
     observed = observe(reads).snapshot
     sees_all = not any(isinstance(each, Unread) for each in (seen.pods, *seen.components))
     found = Case(

@@ -24,14 +24,17 @@ from controller.facts.pod_counts import (
     stragglers,
 )
 from controller.facts.pod_names import too_large
+from controller.facts.pod_reasons import NODE_REMOVED
 from controller.facts.pods import Pod
 from controller.facts.root_causes import find_root_cause
-from controller.facts.suspects import suspect_of, suspects_of
+from controller.facts.suspects import known_silent, suspect_of
 from controller.facts.unexpected_objects import Owned, find_unexpected
 from controller.facts.unreachable import (
     EVERY_NODE_ANSWERS,
     SilentNodes,
     find_cut_off,
+    find_lost,
+    find_lost_in,
     find_unreachable,
 )
 from controller.facts.unschedulable import NoNode, NoNodeFor
@@ -50,7 +53,7 @@ from controller.phases.snapshot import (
 )
 from shared.api.appwrapper import AppWrapper
 from shared.api.conditions import NO_PROGRESS, Terminal, condition
-from shared.api.names import ANNOTATION_HELPER, CONDITION_SUCCEEDED
+from shared.api.names import ANNOTATION_HELPER, CONDITION_PODS_READY, CONDITION_SUCCEEDED
 from shared.api.objects import JsonObject, Resource
 from shared.api.times import parse_time
 from shared.kinds.table import record_of
@@ -168,9 +171,9 @@ class Reads:
     `kept_may_stay`: the proof of deletion ignores kept components.
     `successes`, `failures`: pods that ended before their deletion, even if they are gone.
     `store`: the attempt's error records. `flagged`: bad resources by node, from labels.
-    `silent`: since when nodes do not answer. `held`: returns the taints of a pod's devices.
-    `largest`: returns the most of each resource that one node has. `no_node_for`: returns which
-    pods no node can hold.
+    `silent`: since when nodes do not answer; `removed`: those of them that no longer exist, as live
+    reads prove. `held`: returns the taints of a pod's devices. `largest`: returns the most of each
+    resource that one node has. `no_node_for`: returns which pods no node can hold.
     `owned`: the cached objects that the AppWrapper controls. `absent`: UIDs of objects that are
     gone although a cache may still show them. `collected`: UIDs of components whose pods the
     garbage collector deletes.
@@ -184,6 +187,7 @@ class Reads:
     flagged: Mapping[str, Collection[str]] = field(default_factory=lambda: UNWATCHED_NODES)
     silent: SilentNodes = field(default_factory=lambda: EVERY_NODE_ANSWERS)
     held: HeldTaints = nothing_held
+    removed: Collection[str] = ()
     largest: Callable[[], Mapping[str, Decimal]] = dict
     no_node_for: NoNodeFor = lambda pods, now: NoNode()
     kept_may_stay: bool = False
@@ -249,9 +253,24 @@ def _unreachable(
 ) -> UnreachablePods | None:
     if not reads.silent:
         return None
-    known = suspects_of(reads.appwrapper.status, reads.now)
-    moved = [each.node for each in known if each.unreachable]
-    return find_unreachable(current, membership, reads.silent, moved)
+    known = known_silent(reads.appwrapper.status, reads.now)
+    return find_unreachable(current, membership, reads.silent, known, reads.removed)
+
+
+def _lost(
+    reads: Reads, counts: PodCounts, failed: Sequence[Pod], cause: RootCause | None
+) -> UnreachablePods | None:
+    """Return the pods that are gone with their node, if no other failure came first."""
+    missing = counts.existing < counts.wanted
+    if not (missing or cause):
+        return None  # as on nearly every pass
+    reported = reads.snapshot.text_of(CONDITION_PODS_READY).message
+    known = known_silent(reads.appwrapper.status, reads.now)
+    if cause is None:
+        return find_lost_in(reported, known)
+    if cause.infrastructure != NODE_REMOVED:
+        return None
+    return find_lost(failed, reported, known, reads.now)
 
 
 def observe(reads: Reads) -> Observation:
@@ -270,7 +289,8 @@ def observe(reads: Reads) -> Observation:
     whole = deleted_with_pods(current, membership)
     unexpected = find_unexpected(appwrapper, snapshot, reads.owned, own, reads.absent)
     counted = with_successes(current, successes, membership)
-    cause = _root_cause(reads, counted, membership)
+    failed = _failed(reads, counted, membership)
+    cause = _root_cause(reads, counted, failed, membership)
     counts = count_pods(counted, membership, config, reads.now, reads.silent)
     deployed_pods = tuple(deployed_pod(pod) for pod in own)
     no_node = _no_node(counts, current, reads, membership)
@@ -283,6 +303,7 @@ def observe(reads: Reads) -> Observation:
         labelled_pods=len(own),
         evacuation=_evacuation(reads, current, membership),
         unreachable=_unreachable(reads, current, membership),
+        lost=_lost(reads, counts, failed, cause),
         cut_off=find_cut_off(deployed_pods, reads.silent),
         # A kept component has no pods, and may stay.
         stray_pods=all(found.keep for _, found in deployed)
@@ -296,7 +317,7 @@ def observe(reads: Reads) -> Observation:
         forced_off=(),
     )
     looks = [] if no_node.look_again is None else [no_node.look_again]
-    if _may_be_missed(snapshot):
+    if _may_be_missed(snapshot) or reads.removed:
         looks.append(LOOK_AT_UNWATCHED)
     if unexpected.due:
         looks.append(LOOK_AT_UNEXPECTED)
@@ -342,12 +363,20 @@ def _may_be_missed(snapshot: Snapshot) -> bool:
     return missed and any(each.exists and not each.watched for each in snapshot.components)
 
 
-def _root_cause(reads: Reads, pods: Sequence[Pod], membership: Membership) -> RootCause | None:
+def _failed(reads: Reads, pods: Sequence[Pod], membership: Membership) -> Sequence[Pod]:
+    """Return the pods of the attempt whose failures count, with those that are gone."""
     failing = any(pod.phase == "Failed" or pod.ends for pod in pods)
-    if not (failing or reads.failures or reads.store):
-        return None  # as on nearly every pass
-    seen = list(filter(membership.is_current, reads.failures))
-    failed = evidence(pods, seen, membership)
+    if not (failing or reads.failures):
+        return ()  # as on nearly every pass
+    return evidence(pods, filter(membership.is_current, reads.failures), membership)
+
+
+def _root_cause(
+    reads: Reads, pods: Sequence[Pod], failed: Sequence[Pod], membership: Membership
+) -> RootCause | None:
+    if not (failed or reads.store):
+        return None
+    seen = filter(membership.is_current, reads.failures)
     known = {pod.uid for pod in failed}
     return find_root_cause(
         failed,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 OOM_KILLED: Final = "OOMKilled"
+NODE_REMOVED: Final = "DeletionByPodGC"  # PodGC deletes the pods of nodes that do not exist
 # Reasons of a container that add nothing to its exit code.
 TELLS_NOTHING: Final = frozenset({"", "Error", "Completed", "ContainerStatusUnknown"})
 
@@ -61,7 +62,7 @@ PROOFS: Final[Mapping[str, Proof]] = {
     # One device has a NoExecute taint, which keeps new pods off that device. The node's other
     # devices are well. A DRA driver sets the taint after it has noticed the fault.
     "DeletionByDeviceTaintManager": _DELETED_LATE,
-    "DeletionByPodGC": _DELETED_LATE,  # the node is gone
+    NODE_REMOVED: _DELETED_LATE,
     # The node differs from what the scheduler knew.
     "NodeAffinity": _REJECTED,
     "TopologyAffinityError": _REJECTED,

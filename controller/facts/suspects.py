@@ -25,6 +25,8 @@ def suspect_of(root_cause: RootCause | None) -> Suspect | None:
 # The suspects in an AppWrapper's status.
 
 MOST_SUSPECTS: Final = 2
+# Further silent nodes that are remembered, though not avoided: a second silence spends a retry.
+MOST_RECORDED: Final = 8
 SUSPECTED_FOR: Final = timedelta(hours=24)
 
 
@@ -52,14 +54,23 @@ class SuspectNode:
 
 
 def suspects_of(status: JsonObject, now: datetime) -> tuple[SuspectNode, ...]:
-    """Return the entries that are less than 24 hours old, the latest last.
+    """Return the nodes to avoid: the latest entries, the last one last."""
+    return tuple(_recorded(status, now)[-MOST_SUSPECTS:])
+
+
+def known_silent(status: JsonObject, now: datetime) -> list[str]:
+    """Return the nodes whose silence moved the AppWrapper within 24 hours."""
+    return [each.node for each in _recorded(status, now) if each.unreachable]
+
+
+def _recorded(status: JsonObject, now: datetime) -> list[SuspectNode]:
+    """Return the entries that are less than 24 hours old.
 
     Entries that the controller cannot have written (malformed, or in the future) are ignored.
     """
     entries = status.get("suspectNodes")
     read = map(_read, entries if isinstance(entries, list) else [])
-    found = [each for each in read if each is not None and each.is_in_force(now)]
-    return tuple(found[-MOST_SUSPECTS:])
+    return [each for each in read if each is not None and each.is_in_force(now)]
 
 
 def with_suspect(
@@ -70,7 +81,7 @@ def with_suspect(
     A node that is already listed moves to the end, and its 24 hours begin again. Once unreachable,
     it stays so for that time.
     """
-    listed = suspects_of(status, now)
+    listed = _recorded(status, now)
     known = [each for each in listed if each.node != suspect.node]
     before = any(each.unreachable for each in listed if each.node == suspect.node)
     new = SuspectNode(
@@ -80,7 +91,9 @@ def with_suspect(
         attempt=attempt,
         unreachable=suspect.unreachable or before,
     )
-    return [_encoded(each) for each in [*known, new][-MOST_SUSPECTS:]]
+    latest = [*known[1 - MOST_SUSPECTS :], new]
+    earlier = [each for each in known[: 1 - MOST_SUSPECTS] if each.unreachable]
+    return [_encoded(each) for each in [*earlier, *latest][-MOST_RECORDED:]]
 
 
 def _read(entry: object) -> SuspectNode | None:

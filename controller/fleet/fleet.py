@@ -224,6 +224,10 @@ class Fleet:
         latched = self.nodes.avoided_hosts() if self._injects else {}
         return AvoidedHosts(by_resource=latched, unwanted=self._suspect_hosts(appwrapper))
 
+    def lacks_node(self, name: str) -> bool:
+        """True if a pod's node may not exist: the watch of nodes shows none of that name."""
+        return bool(name) and self.nodes.known_since is not None and self.nodes.node(name) is None
+
     def no_node_for(self, pods: Iterable[Pod], now: datetime) -> NoNode:
         """Return which of the pods no node can hold, if that is known."""
         if self._informer.failing:  # a larger node may have come

@@ -114,7 +114,7 @@ class NodeIndex:
         """Apply a change of a node. Return the resources whose NoExecute state changed.
 
         A resource whose label was replaced by a latch is included, and UNREACHABLE if the node fell
-        silent or answers again. A known tag keeps its time when other fields of the node change.
+        silent, answers again or is gone. A known tag keeps its time when other fields change.
         """
         _, name = change.key
         was_silent = self._silent.pop(name, None)
@@ -136,7 +136,7 @@ class NodeIndex:
             self._noticed.pop(name, None)
         turned = self._turned(name, before)
         same_silence = was_silent == self._silent.get(name)
-        return turned if same_silence else turned | {UNREACHABLE}
+        return turned if same_silence and change.new else turned | {UNREACHABLE}
 
     def adopt(self, recorded: RecordedTags, now: datetime) -> ChangedResources:
         """Load the recorded tags of the previous process.

@@ -7,6 +7,7 @@ from weakref import WeakSet
 
 from controller.facts.components import ComponentFacts, project_component
 from controller.facts.failed_pods import failure_in
+from controller.facts.pod_reasons import NODE_REMOVED
 from controller.facts.pods import Pod
 from controller.facts.unexpected_objects import Owned
 from controller.gather.component_caches import BY_OWNER, Cache, ComponentCaches
@@ -184,7 +185,12 @@ class ComponentWatches:
 
 
 def facts_of_pod(pod: Pod) -> ComponentFacts:
-    """Return a pod as a component. The owner is found as in `project_component`."""
+    """Return a pod as a component. The owner is found as in `project_component`.
+
+    A failed pod gets the grace period of failed pods, unless its node was removed.
+    """
+    removed = pod.phase == "Failed" and pod.cause == NODE_REMOVED
+    ended = Terminal.FAILED if removed else None
     return ComponentFacts(
         namespace=pod.namespace,
         name=pod.name,
@@ -194,5 +200,6 @@ def facts_of_pod(pod: Pod) -> ComponentFacts:
         attempt=pod.attempt,
         deleting=pod.deleting,
         deletion_deadline=pod.deletion_deadline,
-        terminal=Terminal.SUCCEEDED if pod.phase == "Succeeded" else None,
+        terminal=Terminal.SUCCEEDED if pod.phase == "Succeeded" else ended,
+        message="its node was removed" if removed else "",
     )

@@ -35,20 +35,34 @@ async def confirmed(client: KubeClient, tags: NodeTags, names: Iterable[str]) ->
 
 async def still_silent(
     client: KubeClient, silent: SilentNodes, names: Iterable[str]
-) -> SilentNodes:
-    """Return the silence of those of these nodes that do not answer now. Raises KubeError.
-
-    `silent` may change during a read.
+) -> tuple[SilentNodes, frozenset[str]]:
+    """Return the silence of those of these nodes that do not answer now, and which of them do not
+    exist. Raises KubeError. `silent` may change during a read.
     """
     found: dict[str, datetime] = {}
-    for name in sorted({name for name in names if name in silent}):
+    removed: set[str] = set()
+    known = {name: silent[name] for name in names if name in silent}
+    for name in sorted(known):
         try:
             node = await client.get(NODES, None, name)
         except NotFound:
+            removed.add(name)
+            found[name] = known[name]
             continue
         if (since := silent_since(node.get("status") or {})) is not None:
             found[name] = since
-    return found
+    return found, frozenset(removed)
+
+
+async def removed_nodes(client: KubeClient, names: Iterable[str]) -> frozenset[str]:
+    """Return those of these nodes that do not exist. Raises KubeError."""
+    found = set()
+    for name in sorted(names):
+        try:
+            await client.get(NODES, None, name, metadata_only=True)
+        except NotFound:
+            found.add(name)
+    return frozenset(found)
 
 
 def _is_there(tag: Tag, there: Mapping[str, str]) -> bool:

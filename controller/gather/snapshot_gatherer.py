@@ -18,7 +18,7 @@ from controller.facts.failed_pods import failure_in
 from controller.facts.observe import Observation, Reads, observe
 from controller.facts.own_status import known_phase, read_status
 from controller.facts.pods import Pod
-from controller.facts.unreachable import SilentNodes, find_cut_off
+from controller.facts.unreachable import SilentNodes, find_cut_off, silent_nodes_in
 from controller.facts.unschedulable import NoNodeFor
 from controller.gather.assignments import Assignments, own_workload, own_workloads
 from controller.gather.component_reads import ComponentLocator
@@ -26,7 +26,7 @@ from controller.gather.deletion_proof import DeletionProof
 from controller.gather.device_taints import still_tainted
 from controller.gather.error_store_reader import ErrorStores
 from controller.gather.live_pods import LivePods
-from controller.gather.node_labels import confirmed, still_silent
+from controller.gather.node_labels import confirmed, removed_nodes, still_silent
 from controller.gather.queue_watch import QueueWatch
 from controller.gather.rejected_components import with_rejections
 from controller.gather.unserved_kinds import UnservedKinds
@@ -36,6 +36,7 @@ from controller.phases.phase import Phase
 from controller.phases.reassignment import is_reassignment_overdue
 from controller.phases.snapshot import Presence, Snapshot
 from shared.api.appwrapper import AppWrapper
+from shared.api.names import CONDITION_PODS_READY
 from shared.api.objects import NAMESPACES
 from shared.config.configuration import AppWrapperConfig
 from shared.kube.client import KubeClient, KubeError, NotFound
@@ -78,6 +79,7 @@ class SnapshotGatherer:
         flagged: Mapping[str, Collection[str]],
         silent: SilentNodes,
         held: Callable[[], HeldTaints],
+        lacks_node: Callable[[str], bool],
         largest: Callable[[], Mapping[str, Decimal]],
         no_node_for: NoNodeFor,
         stores: ErrorStores,
@@ -95,13 +97,13 @@ class SnapshotGatherer:
             client, discovery, locator, unserved, memory.deletions, self._lists
         )
         self._memory = memory
-        self._creations = memory.creations
-        self._sightings = memory.sightings
+        self._creations, self._sightings = memory.creations, memory.sightings
         self._behaviour = behaviour
         self._nodes = nodes
         self._flagged = flagged
         self._silent = silent
         self._held = held
+        self._lacks_node = lacks_node
         self._largest = largest
         self._no_node_for = no_node_for
         self._stores = stores
@@ -185,7 +187,8 @@ class SnapshotGatherer:
         Unexpected objects are in the caches.
         """
         if not (_is_waiting(reads.snapshot) or _has_ended(reads.snapshot)):
-            return await self._seen(await self._with_components(reads, proof_follows=False))
+            reads = await self._with_components(reads, proof_follows=False)
+            return await self._seen(await self._with_removed_nodes(reads))
         if not reads.appwrapper.attempt:
             return reads
         await self._locator.watch_kinds(reads.appwrapper)
@@ -200,6 +203,18 @@ class SnapshotGatherer:
     async def _proved_save_kept(self, reads: Reads) -> Reads:
         """PROOF_SAVE_KEPT"""
         return await self._proved(replace(reads, kept_may_stay=True))
+
+    async def _with_removed_nodes(self, reads: Reads) -> Reads:
+        """Add the pods' nodes that do not exist. They count as silent, since PodsReady named them
+        first.
+        """
+        nodes = {pod.node for pod in reads.pods if pod.phase not in ("Succeeded", "Failed")}
+        names = [name for name in nodes if self._lacks_node(name)]
+        if not names or not (removed := await removed_nodes(self._client, names)):
+            return reads
+        named = silent_nodes_in(reads.snapshot.text_of(CONDITION_PODS_READY).message)
+        since = {name: min(named.get(name, reads.now), reads.now) for name in removed}
+        return replace(reads, silent={**reads.silent, **since}, removed=removed)
 
     async def _with_components(self, reads: Reads, *, proof_follows: bool) -> Reads:
         appwrapper = reads.appwrapper
@@ -254,9 +269,9 @@ class SnapshotGatherer:
         """LIVE_LABELS: keep the labels and taints that are still there, and silent nodes."""
         names = {pod.node for pod in reads.pods}
         nodes = await confirmed(self._client, self._nodes, names)
-        silent = await still_silent(self._client, self._silent, names)
+        silent, removed = await still_silent(self._client, reads.silent, names)
         held = await still_tainted(self._client, self._held(), [pod.uid for pod in reads.pods])
-        reads = replace(reads, nodes=nodes, silent=silent, held=held)
+        reads = replace(reads, nodes=nodes, silent=silent, removed=removed, held=held)
         if not {Need.PROOF, Need.PROOF_SAVE_KEPT} <= reads.snapshot.unread:  # what it saw stays
             return reads.knowing(cut_off=find_cut_off(reads.observation.pods, silent))
         return await self._seen(reads)

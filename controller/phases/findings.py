@@ -21,6 +21,7 @@ from controller.phases.root_cause import (
     outline,
     place_of,
 )
+from controller.phases.silent_nodes import UnreachablePods
 from controller.phases.snapshot import (
     OFF,
     FaultTolerance,
@@ -77,9 +78,9 @@ def missing_component(snapshot: Snapshot) -> Finding | None:
 
     No retry follows: creating the component again would act against that client. A component that
     had reported its end is not missing, because a TTL deletes Jobs. A helper does not count either:
-    the other components continue without it.
+    the other components continue without it. A bare pod does not count if its node was removed.
     """
-    return _deleted(snapshot, Presence.GONE)
+    return _deleted(_without_pods(snapshot) if snapshot.lost else snapshot, Presence.GONE)
 
 
 def leaving_component(snapshot: Snapshot) -> Finding | None:
@@ -90,8 +91,12 @@ def leaving_component(snapshot: Snapshot) -> Finding | None:
     the component must not cause another attempt. Bare pods are excluded because Kubernetes deletes
     them too: on a silent node such a pod never ends, and needs another attempt.
     """
+    return _deleted(_without_pods(snapshot), Presence.DELETING)
+
+
+def _without_pods(snapshot: Snapshot) -> Snapshot:
     others = tuple(each for each in snapshot.components if each.kind != "Pod")
-    return _deleted(replace(snapshot, components=others), Presence.DELETING)
+    return replace(snapshot, components=others)
 
 
 def _deleted(snapshot: Snapshot, presence: Presence) -> Finding | None:
@@ -180,6 +185,11 @@ def _unreachable(snapshot: Snapshot, now: datetime, config: FaultTolerance) -> F
     found = snapshot.unreachable
     if found is None or silence_ends_in(snapshot, now, config) != ZERO:
         return None
+    return without_its_nodes(found, config)
+
+
+def without_its_nodes(found: UnreachablePods, config: FaultTolerance) -> Finding:
+    """Return the finding about pods whose nodes do not answer, or were removed."""
     first = found.suspects[0]
     root = RootCause(
         pod=first.pod,

@@ -182,10 +182,9 @@ def _news(snapshot: Snapshot, now: datetime) -> Actions:
 
 
 def _obstacles(snapshot: Snapshot) -> tuple[str, ...]:
-    pods, silent = snapshot.pods, snapshot.unreachable
-    unreachable = "" if silent is None else silent.message
-    found = [unreachable, pods.too_large, pods.rejected, crash_loops(snapshot)]
-    return tuple(filter(None, found))
+    pods, nodes = snapshot.pods, filter(None, (snapshot.unreachable, snapshot.lost))
+    found = [*(each.message for each in nodes), pods.too_large, pods.rejected]
+    return tuple(filter(None, [*found, crash_loops(snapshot)]))
 
 
 def crash_loops(snapshot: Snapshot) -> str:

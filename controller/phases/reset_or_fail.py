@@ -24,6 +24,7 @@ from controller.phases.findings import (
     Finding,
     leaving_component,
     unhealthy,
+    without_its_nodes,
 )
 from controller.phases.phase import Phase
 from controller.phases.root_cause import Decision
@@ -77,6 +78,7 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
 
     Call `hold_on` first: this function does not check whether the reset must wait.
     """
+    finding = _by_removal(snapshot, finding, config) or finding
     if is_hopeless(snapshot, finding, config):
         return fail(snapshot, finding, config)
     message, logged, spend = finding.message, finding.logged, finding.spends_retry
@@ -91,6 +93,17 @@ def reset_or_fail(snapshot: Snapshot, finding: Finding, config: FaultTolerance) 
         *_root_cause(finding, Decision.RETRY, retry),
         *begin_deletion(snapshot, keep=True),
     )
+
+
+def _by_removal(snapshot: Snapshot, finding: Finding, config: FaultTolerance) -> Finding | None:
+    """Return the finding about removed nodes if they caused the failure, as for silent nodes.
+
+    Kubernetes has deleted the pods, so neither the period nor the evacuation breaker matters.
+    """
+    lost = snapshot.lost
+    if lost is None or finding.reason not in FAILURES or not finding.retryable:
+        return None
+    return without_its_nodes(lost, config) if config.unreachable_grace > ZERO else None
 
 
 def pause_after(reason: str, pause: timedelta) -> timedelta:
@@ -184,8 +197,9 @@ def _suspicion(snapshot: Snapshot, finding: Finding) -> Actions:
     pods on other nodes mostly failed because their peers failed. The last attempt also names its
     node: an admin who reads the status looks there.
     """
-    if finding.reason is Reason.NODE_UNREACHABLE and snapshot.unreachable is not None:
-        return tuple(map(RecordSuspect, snapshot.unreachable.suspects))
+    if finding.reason is Reason.NODE_UNREACHABLE:
+        nodes = filter(None, (snapshot.unreachable, snapshot.lost))
+        return tuple(RecordSuspect(suspect) for each in nodes for suspect in each.suspects)
     if snapshot.evacuation is not None or not finding.retryable or snapshot.suspect is None:
         return ()
     return (RecordSuspect(snapshot.suspect),)

@@ -18,7 +18,7 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnreachablePods:
-    """Awaited pods are on nodes that do not answer: `pods` of them, since `since`.
+    """Awaited pods are on nodes that do not answer, or were: `pods` of them, since `since`.
 
     `message` names pods and nodes. `suspects`: a pod of each node. `spends_retry`: one of the nodes
     moved this AppWrapper by its silence before, within 24 hours. `resources`: the pods' resources,

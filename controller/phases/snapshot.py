@@ -344,6 +344,7 @@ class Snapshot:
     create_problem: CreateProblem | None = None
     evacuation: Evacuation | None = None
     unreachable: UnreachablePods | None = None
+    lost: UnreachablePods | None = None  # pods that failed or are gone, with their removed nodes
     cut_off: tuple[CutOff, ...] = ()
     suspect: Suspect | None = None  # None: no pod failed, or its node is not to blame
     root_cause: RootCause | None = None  # None: nothing failed, or a deletion ended the pods

@@ -44,7 +44,8 @@ class Reason(StrEnum):
     )
     NODE_UNREACHABLE = (
         "NodeUnreachable",
-        "a node with pods of the AppWrapper did not answer for its unreachable grace period",
+        "a node with pods of the AppWrapper did not answer for its unreachable grace period, or was"
+        " removed",
     )
     INSUFFICIENT_PODS_READY = "InsufficientPodsReady", "too few pods exist, or run"
     UNSCHEDULABLE = "Unschedulable", "no node can hold one of its pods"

@@ -8,6 +8,7 @@ from typing import Final
 
 from shared.api.names import LABEL_COMPONENT, LABEL_UID
 from shared.api.objects import APPWRAPPERS, NODES, PODS, JsonObject, label
+from tests.simulation import lags
 from tests.simulation.actors.kueue.kueue import Kueue
 from tests.simulation.actors.nodes import Nodes
 from tests.simulation.actors.user import User
@@ -42,6 +43,7 @@ class Acts:
             "evacuate": self._evacuate,
             "silence": self._silence,
             "remove node": self._remove_node,
+            "lose node": self._lose_node,
         }
 
     def do(self, what: str, name: str, seconds: float = _LASTS) -> None:
@@ -106,7 +108,17 @@ class Acts:
     def _remove_node(self, name: str, uid: str, seconds: float) -> None:
         if node := self._node_of(uid):
             self._nodes.remove(node)
-            self._later(seconds, self._nodes.add, node)
+            self._later(seconds, self._replace_node, node)
+
+    def _lose_node(self, name: str, uid: str, seconds: float) -> None:
+        """Let a cloud take a node: it is silent, then removed; later a new one has its name."""
+        if node := self._node_of(uid):
+            self._nodes.lose(node)
+            self._later(lags.CLOUD + seconds, self._replace_node, node)
+
+    def _replace_node(self, node: str) -> None:
+        if self._cluster.store.get(NODES, None, node) is None:
+            self._nodes.add(node)
 
     def _node_of(self, uid: str) -> str:
         """Return the node of its first bound pod that is still a node; empty without any."""

@@ -63,6 +63,11 @@ NODE_QUARANTINE: Final = 40.0
 NODE_SILENCE: Final[Lag] = (50.0, 55.0)
 DEFAULT_TOLERATION: Final = 300.0
 
+CLOUD: Final = 60.0
+"""From a machine's end to the removal of its Node: a cloud's controller looks every 5 seconds for
+nodes that are not Ready, and removes those that have no machine any more.
+"""
+
 # Kubelets
 
 POD_START: Final[Lag] = (0.5, 3.0, 45.0)

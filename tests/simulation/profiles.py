@@ -55,9 +55,26 @@ _USERS: Final = {
     "hold AppWrapper": 0.5,
 }
 _LASTS: Final = frozenset(
-    {"hold", "hold AppWrapper", "deactivate", "evacuate", "silence", "outage", "freeze"}
+    {
+        "hold",
+        "hold AppWrapper",
+        "deactivate",
+        "evacuate",
+        "silence",
+        "remove node",
+        "lose node",
+        "outage",
+        "freeze",
+    }
 )
-_NODES: Final = {"evacuate": 3.0, "silence": 2.0, "evict": 1.0, "delete pod": 1.0}
+_NODES: Final = {
+    "evacuate": 3.0,
+    "silence": 2.0,
+    "remove node": 1.0,
+    "lose node": 1.0,
+    "evict": 1.0,
+    "delete pod": 1.0,
+}
 _LATENCY: Final = {"latency": (0.9, 0.08, 0.015, 0.005), "event": (0.9, 0.06, 0.03, 0.01)}
 # Another client acts right after a write.
 _OTHERS: Final = {

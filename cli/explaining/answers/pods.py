@@ -9,6 +9,7 @@ from cli.explaining.case import Case, SituationAnswer
 from cli.explaining.history import event_time
 from cli.explaining.report import CommandHint, Next, Situation
 from cli.pod_security import REMEDIES, refusal_in
+from controller.facts.unreachable import removed_nodes_in
 from controller.phases.readiness import runs_as_wanted
 from shared.waits.pods import PodTrouble, PodWait, pod_troubles
 from shared.waits.words import counted, few
@@ -32,11 +33,13 @@ def nodes_are_unreachable(case: Case) -> SituationAnswer | None:
         return None
     stays = ("It stays there, because unreachableGracePeriodDuration is 0s.",)
     moves = ("If the node answers before the reset, the pods continue.",)
+    gone = ("Kubernetes deletes the pods of a removed node after about a minute.",)
+    waits = moves if case.config.unreachable_grace else stays
     return SituationAnswer(
         situation=Situation.NODE_UNREACHABLE,
         sentence=f"{case.name} waits for a node: {found.message}.",
         details=(
-            *(moves if case.config.unreachable_grace else stays),
+            *(gone if removed_nodes_in(found.message) else waits),
             "Until the node answers, nothing can stop its processes: they may still write to"
             " shared storage.",
         ),

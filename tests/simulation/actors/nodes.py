@@ -30,6 +30,8 @@ class Nodes:
     def add(self, name: str, amounts: Mapping[str, str] = AMOUNTS) -> None:
         """Add a node; a node that was removed returns with another UID."""
         self._tell(f"adds {name}")
+        self.cluster.silent_nodes.discard(name)
+        self._silent_since.pop(name, None)
         labels = {LABEL_HOSTNAME: name}
         self.store.create(NODES, None, {"metadata": {"name": name, "labels": labels}, "spec": {}})
         sizes = dict(amounts)
@@ -42,6 +44,8 @@ class Nodes:
 
     def remove(self, name: str) -> None:
         """Remove the Node; its pods stay until PodGC finds them."""
+        if self.store.get(NODES, None, name) is None:
+            return
         self._blame(name, "is removed")
         self.store.delete(NODES, None, name)
 
@@ -99,8 +103,15 @@ class Nodes:
         wait = self.cluster.choices.pick(f"silence of {name} is noticed", lags.NODE_SILENCE)
         self.cluster.loop.outside(wait, self._noticed, name, since)
 
+    def lose(self, name: str) -> None:
+        """Cut the node off for good: its cloud takes the machine, and removes the silent Node."""
+        self.silence(name)
+        self.cluster.loop.outside(lags.CLOUD, self.remove, name)
+
     def wake(self, name: str) -> None:
         """End the silence: the kubelet reports itself, and does what it has missed."""
+        if self.store.get(NODES, None, name) is None:
+            return  # its cloud has removed it
         self._tell(f"wakes {name}")
         self.cluster.silent_nodes.discard(name)
         self._silent_since.pop(name, None)

@@ -5,9 +5,21 @@ import pytest
 from shared.api.conditions import condition as kubernetes_condition
 from shared.api.conditions import conditions_of
 from shared.api.names import LABEL_ATTEMPT
-from shared.api.objects import EVENTS, NODES, PODS, JsonObject, label
+from shared.api.objects import NODES, label
 from shared.api.times import parse_time
-from shared.injection.avoided_hosts import LABEL_HOSTNAME
+from tests.simulation.lives.left_nodes import (
+    AGAIN,
+    GRACE,
+    LASTS,
+    ONCE,
+    PERIODS,
+    TARGET,
+    next_pods,
+    resets,
+    said,
+    stay_on,
+    warnings,
+)
 from tests.simulation.lives.lived import NAME, Life, live
 from tests.simulation.loop import EPOCH
 from tests.simulation.scenarios import Act
@@ -15,14 +27,6 @@ from tests.simulation.workloads import job
 from tests.support.builders.appwrappers import phase, true_conditions, version_of
 from tests.support.life_record import READY, UNHEALTHY, condition, retries
 
-GRACE = 120.0
-# The target: the time of the deletion and of the next start, beyond the grace period.
-TARGET = 30.0
-# The retry pause would exceed the target, and the node is back long after the end.
-PERIODS = {"retryPausePeriodDuration": "5m", "failureGracePeriodDuration": "1m"}
-LASTS = {"run_for": "20m", "grace": "30"}
-ONCE = ["", "Suspended", "Resuming", "Running"]
-AGAIN = [*ONCE, "Resetting", "Resuming", "Running", "Succeeded"]
 NOTICED = 50.0  # after the silence begins
 
 
@@ -41,34 +45,6 @@ def unknown_at(life: Life) -> list[tuple[str, float]]:
         entry = (write.item["metadata"]["name"], since)
         found += [entry] if entry not in found else []
     return found
-
-
-def next_pods(life: Life, attempt: int) -> list[float]:
-    """Returns when the pods of that attempt were bound to a node."""
-    return [
-        write.at
-        for write in life.world.cluster.store.history[PODS]
-        if label(write.item, LABEL_ATTEMPT) == str(attempt)
-        and write.item["spec"].get("nodeName")
-        and not ((write.old or {}).get("spec") or {}).get("nodeName")
-    ]
-
-
-def warnings(life: Life, reason: str) -> list[str]:
-    found = life.world.cluster.store.history[EVENTS]
-    return [each.item["message"] for each in found if each.item["reason"] == reason]
-
-
-def said(item: JsonObject, kind: str) -> str:
-    """Returns the message of a condition; empty without it."""
-    found = (item.get("status") or {}).get("conditions") or ()
-    return next((str(each["message"]) for each in found if each["type"] == kind), "")
-
-
-def stay_on(node: str, body: JsonObject) -> None:
-    for component in body["spec"]["components"]:
-        spec = component["template"]["spec"]["template"]["spec"]
-        spec["nodeSelector"] = {LABEL_HOSTNAME: node}
 
 
 def test_the_next_attempt_begins_elsewhere_within_the_target_and_spends_no_retry() -> None:
@@ -156,13 +132,8 @@ def test_a_nodes_second_silence_within_a_day_spends_a_retry() -> None:
         periods=PERIODS,
         prepare=lambda body: stay_on("n1", body),
     )
-    resets = [
-        event.object
-        for before, event in zip(life.events, life.events[1:], strict=False)
-        if phase(event.object) == "Resetting" and phase(before.object) == "Running"
-    ]
-    assert [retries(item) for item in resets] == [0, 1]
-    assert [item["status"]["attempt"] for item in resets] == [1, 2]
+    assert [retries(item) for item in resets(life)] == [0, 1]
+    assert [item["status"]["attempt"] for item in resets(life)] == [1, 2]
     assert life.phases()[-1] == "Succeeded"
 
 

@@ -256,6 +256,7 @@ class Gathering:
         flagged: Mapping[str, Collection[str]] = UNWATCHED_NODES,
         silent: Mapping[str, datetime] | None = None,
         held: HeldTaints = nothing_held,
+        unknown_nodes: Collection[str] = (),
         behaviour: AppWrapperConfig | None = None,
         stores: Any = None,
         queues: Any = None,
@@ -275,8 +276,7 @@ class Gathering:
         self.served: FakeDiscovery = served
         served.hidden.update(unserved)
         appwrappers: Any = Cache(None if item is None else project_appwrapper(item))
-        cached_pods: Any = Cache(pods)
-        self.cached_pods: Cache = cached_pods
+        self.cached_pods = Cache(pods)
         self.clock = FakeClock()
         locator = ComponentLocator(kube, self.clock, served, watches, memory)
         self.unserved = Unserved(kube, self.clock, obstacle)
@@ -285,7 +285,7 @@ class Gathering:
             kube,
             self.clock,
             appwrappers,
-            cached_pods,
+            cast(Any, self.cached_pods),
             served,
             locator,
             self.unserved,
@@ -295,6 +295,7 @@ class Gathering:
             flagged,
             silent or {},
             lambda: held,
+            lambda name: name in unknown_nodes,
             lambda: largest or {},
             lambda _pods, _now: NoNode(),
             *stored_and_queued,

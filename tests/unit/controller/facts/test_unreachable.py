@@ -10,7 +10,14 @@ from controller.facts.deployed import deployed_pod
 from controller.facts.nodes import UNREACHABLE
 from controller.facts.pod_counts import Membership, count_pods
 from controller.facts.pods import Pod
-from controller.facts.unreachable import find_cut_off, find_unreachable, silent_nodes_in
+from controller.facts.unreachable import (
+    find_cut_off,
+    find_lost,
+    find_lost_in,
+    find_unreachable,
+    removed_nodes_in,
+    silent_nodes_in,
+)
 from controller.phases.silent_nodes import CutOff, Suspect, UnreachablePods
 from controller.phases.snapshot import Component, FaultTolerance, Presence
 from shared.api.conditions import Terminal
@@ -116,3 +123,57 @@ def test_the_messages_show_the_silent_nodes_again() -> None:
     assert unreachable is not None
     assert silent_nodes_in(f"1 of 3 pods run; {unreachable.message}; more") == SILENT
     assert silent_nodes_in("Pod a on node n1, which does not answer since noon") == {}
+
+
+# Nodes that were removed.
+
+
+def test_a_removed_node_is_named_as_such_with_its_first_time() -> None:
+    unreachable = find_unreachable(
+        [pod("a"), pod("c", node="n2")], membership(), SILENT, [], ["n2"]
+    )
+    assert unreachable is not None
+    [first, second] = unreachable.message.split("; ")
+    assert first == f"Pod a on node n1, which does not answer since {format_time(SINCE)}"
+    later = format_time(SILENT["n2"])
+    assert second == f"Pod c on node n2, which was removed and does not answer since {later}"
+    assert silent_nodes_in(unreachable.message) == SILENT
+    assert removed_nodes_in(unreachable.message) == {"n2"}
+
+
+def gone(name: str, **changes: Any) -> Pod:
+    at = format_time(NOW)
+    return pod(name, "Failed", cause="DeletionByPodGC", failed_at=at, **changes)
+
+
+def test_pods_that_podgc_deletes_are_lost_with_their_node() -> None:
+    failed = [gone("c", node="n2"), gone("b"), gone("a"), pod("d", "Failed", cause="Evicted")]
+    reported = f"1 of 4 pods run; Pods a, b on node n1, which does not answer since {LONG_AGO}"
+    lost = find_lost(failed, reported, ["n2"], NOW)
+    assert lost == UnreachablePods(
+        message=f"Pods a, b on node n1, which was removed and does not answer since {LONG_AGO}; "
+        f"Pod c on node n2, which was removed and does not answer since {format_time(NOW)}",
+        since=NOW - timedelta(hours=1),
+        pods=3,
+        suspects=(Suspect("n1", "a", unreachable=True), Suspect("n2", "c", unreachable=True)),
+        spends_retry=True,
+        resources=frozenset({UNREACHABLE, "cpu", GPU}),
+    )
+    assert find_lost([pod("d", "Failed", cause="Evicted")], reported, [], NOW) is None
+
+
+def test_after_a_restart_the_message_shows_the_lost_pods() -> None:
+    there = f"Pod x on node n0, which does not answer since {LONG_AGO}"
+    lost = f"Pods {', '.join('abcd'[:3])} and 1 more on node n1, which was removed and does not"
+    lost += f" answer since {LONG_AGO}"
+    other = f"Pod e on node n2, which was removed and does not answer since {format_time(SINCE)}"
+    found = find_lost_in(f"1 of 7 pods run; 2 exist; {there}; {lost}; {other}; more", ["n2"])
+    assert found == UnreachablePods(
+        message=f"{lost}; {other}",
+        since=NOW - timedelta(hours=1),
+        pods=2,
+        suspects=(Suspect("n1", "a", unreachable=True), Suspect("n2", "e", unreachable=True)),
+        spends_retry=True,
+    )
+    assert find_lost_in(f"1 of 7 pods run; {there}", []) is None
+    assert find_lost_in("", []) is None

@@ -3,7 +3,7 @@
 from datetime import timedelta
 from decimal import Decimal
 
-from controller.facts.nodes import Tag, WithheldBy
+from controller.facts.nodes import UNREACHABLE, Tag, WithheldBy
 from controller.facts.unschedulable import MEMORY
 from controller.fleet.node_index import NodeIndex
 from tests.support.builders.autopilot import GPU, HEALTH
@@ -64,7 +64,7 @@ def test_a_label_that_calls_a_resource_bad_is_known_as_long_as_it_is_there() -> 
 
 def test_a_node_that_goes_is_forgotten() -> None:
     nodes = index(START, n1="EVICT", n2="")
-    assert nodes.update(change(node("n1", "EVICT"), None), LATER) == {GPU}
+    assert nodes.update(change(node("n1", "EVICT"), None), LATER) == {GPU, UNREACHABLE}
     assert (nodes.tags.get("n1"), nodes.tagged(GPU), nodes.population(GPU)) == (None, {}, 1)
 
 

@@ -27,12 +27,14 @@ def test_the_silence_of_a_node_begins_with_its_condition_and_ends_with_it() -> N
     assert (nodes.silent, nodes.turned_bad(GPU)) == ({}, {"n2": START})
 
 
-def test_a_silent_node_that_is_removed_is_silent_no_more() -> None:
-    nodes = index(START, n1="")
+def test_the_removal_of_a_node_wakes_appwrappers_silent_or_not() -> None:
+    """Their passes read whether it exists. The index keeps nothing of it."""
+    nodes = index(START, n1="", n2="")
     silent = node("n1", silent=START)
     nodes.update(change(node("n1"), silent), LATER)
     assert nodes.update(change(silent, None), LATER) == {UNREACHABLE}
     assert nodes.silent == {}
+    assert nodes.update(change(node("n2"), None), LATER) == {UNREACHABLE}
 
 
 def test_the_breaker_counts_a_silence_from_when_this_process_noticed_it() -> None:

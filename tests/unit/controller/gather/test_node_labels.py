@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from controller.facts.nodes import Tag
-from controller.gather.node_labels import confirmed, still_silent
+from controller.gather.node_labels import confirmed, removed_nodes, still_silent
 from shared.api.objects import JsonObject
 from shared.kube.client import NotFound, Unreachable
 from tests.support.builders.autopilot import GPU, HEALTH
@@ -72,22 +72,30 @@ def answering(status: str) -> JsonObject:
 
 
 @pytest.mark.parametrize(
-    ("answer", "holds"),
+    ("answer", "found"),
     [
-        (answering("Unknown"), True),
-        (answering("True"), False),
-        (answering("False"), False),
-        (GONE, False),
+        (answering("Unknown"), ({"n1": NOW}, frozenset())),
+        (answering("True"), ({}, frozenset())),
+        (answering("False"), ({}, frozenset())),
+        (GONE, ({"n1": NOW}, frozenset({"n1"}))),
     ],
 )
-async def test_a_node_is_silent_while_its_condition_is_unknown(answer: Any, holds: bool) -> None:
+async def test_a_node_is_silent_while_its_condition_is_unknown_or_it_is_removed(
+    answer: Any, found: Any
+) -> None:
     kube: Any = FakeKube(answers={"get": [answer]})
-    assert await still_silent(kube, SILENT, ["n1", "n1", "other", ""]) == (
-        {"n1": NOW} if holds else {}
-    )
+    assert await still_silent(kube, SILENT, ["n1", "n1", "other", ""]) == found
 
 
 async def test_a_failed_read_of_a_silent_node_raises() -> None:
     kube: Any = FakeKube(answers={"get": [Unreachable("connection refused")]})
     with pytest.raises(Unreachable, match="connection refused"):
         await still_silent(kube, SILENT, ["n1"])
+
+
+async def test_only_a_live_read_proves_that_a_node_is_removed() -> None:
+    kube: Any = FakeKube(answers={"get": [node(), GONE]})
+    assert await removed_nodes(kube, {"n2", "n1"}) == {"n2"}
+    kube = FakeKube(answers={"get": [Unreachable("connection refused")]})
+    with pytest.raises(Unreachable, match="connection refused"):
+        await removed_nodes(kube, ["n1"])
