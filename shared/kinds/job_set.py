@@ -53,8 +53,8 @@ def job_specs(template: JsonObject) -> Iterator[str]:
 
 def restarts_in_place(template: JsonObject) -> bool:
     """True if the JobSet restarts containers, and no Job fails because a pod failed."""
-    path = "template.spec.failurePolicy.restartStrategy"
-    return value_or_none(template, path) == "InPlaceRestart"
+    strategy = value_or_none(template, "template.spec.failurePolicy.restartStrategy")
+    return isinstance(strategy, str) and strategy == "InPlaceRestart"
 
 
 def retries(_template: JsonObject) -> Iterator[tuple[str, int]]:

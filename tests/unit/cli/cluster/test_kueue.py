@@ -51,7 +51,7 @@ def test_effective_quotas_replace_those_of_the_spec() -> None:
     effective = cluster_queue("", 6, lendingLimit=2)
     queue = cluster_queue_of(orchestrated(cluster_queue("q", 8, 4), of=effective))
     total = queue.total(GPU)
-    assert (total.nominal, total.lendable, total.used) == (6, 2, 4)
+    assert [*map(int, (total.nominal, total.lendable, total.used))] == [6, 2, 4]
     assert queue.orchestrator == "DynamicQuotaOrchestrator production-capacity"
     assert cluster_queue_of(effective).orchestrator == ""
 

@@ -158,7 +158,7 @@ def test_effective_quotas_count_where_kueue_schedules_by_them(
 def test_an_effective_quota_below_the_limit_is_all_that_the_slack_queue_lends() -> None:
     slack = orchestrated(gpu_queue(SLACK, 8, "7"), of=gpu_queue("", 6))
     [found] = rows_of([gpu_queue("team", 16), slack], three(third=labelled_node("n3")))
-    assert (found.quota.lends, found.quota.lending_limit) == (6, 7)
+    assert (found.quota.lends, found.quota.lending_limit) == (Decimal(6), Decimal(7))
 
 
 def test_a_queue_without_quotas_has_no_rows() -> None:
