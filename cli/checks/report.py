@@ -158,6 +158,7 @@ def _findings(seen: Observed, totals: Sequence[Totals], now: datetime) -> Iterat
                 about=f"ClusterQueue {queue.name}", message=f"it admits nothing: {queue.inactive}"
             )
     yield from _unnamed_slack_queues(seen)
+    yield from _orchestrated(seen.queues)
     yield from _of_workloads(seen, now)
     yield from _uncounted_pods(seen)
 
@@ -179,6 +180,19 @@ def _unnamed_slack_queues(seen: Observed) -> Iterator[CheckFinding]:
                 advice=f"Set slackQueue.name: {queue.name} in the operator's configuration, or"
                 " create a LocalQueue for its team",
             )
+
+
+def _orchestrated(queues: Sequence[ClusterQueue]) -> Iterator[CheckFinding]:
+    """Report quotas that are not those of the spec, once for each object that sets them."""
+    for orchestrator in dict.fromkeys(each.orchestrator for each in queues if each.orchestrator):
+        names = ", ".join(each.name for each in queues if each.orchestrator == orchestrator)
+        yield CheckFinding(
+            severity=FindingSeverity.NOTE,
+            about=orchestrator,
+            message=f"it sets the quota of {names}: this report shows status.effectiveQuotas,"
+            " not spec.resourceGroups",
+            advice="Kueue uses these quotas only with its feature gate DynamicQuotaOrchestration",
+        )
 
 
 def _quota_sum(each: Totals, slack: ClusterQueue | None) -> Iterator[CheckFinding]:

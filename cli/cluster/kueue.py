@@ -34,7 +34,8 @@ class Quota:
 class ClusterQueue:
     """A ClusterQueue. `inactive`: Kueue's message if the queue admits nothing, else "".
 
-    `stop_policy`: "None" if no admin stopped it.
+    `stop_policy`: "None" if no admin stopped it. `orchestrator`: the Kind and name of the object
+    that sets its quotas in place of the spec, else "".
     """
 
     name: str
@@ -44,6 +45,7 @@ class ClusterQueue:
     pending: int
     inactive: str = ""
     stop_policy: str = "None"
+    orchestrator: str = ""
 
     def of(self, resource: str) -> tuple[Quota, ...]:
         """Return the quotas of the resource, one a flavor."""
@@ -130,6 +132,7 @@ def cluster_queue_of(item: JsonObject) -> ClusterQueue:
         pending=status.get("pendingWorkloads") or 0,
         inactive=_inactive(status),
         stop_policy=spec.get("stopPolicy") or "None",
+        orchestrator=_orchestrator(status),
     )
 
 
@@ -160,6 +163,11 @@ def _quota(
         borrowed=borrowed,
         reserved=reservation.get(key, (ZERO, ZERO))[0],
     )
+
+
+def _orchestrator(status: JsonObject) -> str:
+    reference = (status.get("effectiveQuotas") or {}).get("orchestratorRef") or {}
+    return f"{reference['kind']} {reference['name']}" if reference else ""
 
 
 def _limit(written: JsonObject, key: str) -> Decimal | None:

@@ -50,7 +50,7 @@ from cli.teams.security import pod_security_needed, pod_security_warnings
 from shared.api.objects import NODES, POLICIES, POLICY_BINDINGS, JsonObject, is_dns_label
 from shared.config.configuration import AppWrapperConfig, Configuration
 from shared.kube.client import AlreadyExists, Conflict, Forbidden, PatchType
-from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, quota_entries
+from shared.waits.quota import CLUSTER_QUEUES, RESOURCE_FLAVORS, written_quotas
 
 FIELD_MANAGER: Final = "appwrapper-team"
 
@@ -185,7 +185,7 @@ async def _capacity(
     latches: Latches | None,
 ) -> tuple[CapacityRow, ...]:
     """Compare for each quota of the team the sum of all quotas with the nodes' capacity."""
-    keys = [key for key, _ in quota_entries(planned[-1])]
+    keys = [key for key, _ in written_quotas(planned[-1])]
     slack, taints = config.appwrapper.slack_queue.name, config.appwrapper.autopilot.resource_taints
     nodes = await reader.many(NODES)
     known = capacities(keys, flavors, nodes, taints, latches) if isinstance(nodes, tuple) else None

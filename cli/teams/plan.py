@@ -25,7 +25,7 @@ from shared.api.amounts import amount_text, read_amount
 from shared.api.objects import JsonObject, JsonValue, Resource, is_being_deleted, labels
 from shared.config.configuration import AppWrapperConfig
 from shared.kinds.table import KINDS
-from shared.waits.quota import cohort_of, quota_entries
+from shared.waits.quota import cohort_of, written_quotas
 
 KindAndName = tuple[str, str]  # Kind and name, unique within a team
 Live = Mapping[KindAndName, JsonObject]
@@ -182,12 +182,12 @@ def not_covered(queue: JsonObject, others: Sequence[JsonObject]) -> Iterator[str
     Kueue never admits a workload that requests a resource without quota in its ClusterQueue,
     except `pods`: Kueue counts pods only if the ClusterQueue has quota for them.
     """
-    covered = {resource for (_, resource), _ in quota_entries(queue)}
+    covered = {resource for (_, resource), _ in written_quotas(queue)}
     elsewhere = {
         resource
         for each in others
         if cohort_of(each) == cohort_of(queue)
-        for (_, resource), _ in quota_entries(each)
+        for (_, resource), _ in written_quotas(each)
         if resource != "pods"
     }
     missing = sorted((elsewhere | {"cpu", "memory"}) - covered)
@@ -261,7 +261,7 @@ def _cluster_queue(wanted: JsonObject, found: JsonObject, settings: TeamSettings
 
 def _quota_differences(found: JsonObject, settings: TeamSettings) -> list[Difference]:
     """Return differing quotas of resources that the admin named; others are not changed."""
-    own = {key: each["nominalQuota"] for key, each in quota_entries(found)}
+    own = {key: each["nominalQuota"] for key, each in written_quotas(found)}
     differences = []
     for resource, written in settings.quotas.items():
         now = own.get((settings.flavor, resource))

@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from cli.checks.nodes import Latches, node_of
-from cli.cluster.kueue import cluster_queue_of
 from controller.facts.nodes import ResourceTaints
 from controller.slack.quota import by_precedence, flavor_of, node_flavor
-from shared.api.amounts import ZERO
+from shared.api.amounts import ZERO, read_amount
 from shared.api.objects import JsonObject, is_label_key, labels
 from shared.api.quantities import QuantityError, parse_quantity
-from shared.waits.quota import FlavorResource
+from shared.waits.quota import FlavorResource, written_quotas
 
 QuotaAmounts = Mapping[FlavorResource, Decimal]
 
@@ -45,12 +44,16 @@ def parsed_quotas(written: Iterable[str]) -> dict[str, str]:
 
 
 def summed(queues: Iterable[JsonObject], slack_queue: str) -> dict[FlavorResource, Decimal]:
-    """Add the nominal quotas of all queues; for the slack queue its lending limits, if set."""
+    """Add the nominal quotas of all queues; for the slack queue its lending limits, if set.
+
+    They are those that admins wrote, as the command writes them too: an effective quota follows.
+    """
     total: dict[FlavorResource, Decimal] = defaultdict(Decimal)
-    for queue in map(cluster_queue_of, queues):
-        for each in queue.quotas:
-            is_slack = queue.name == slack_queue
-            total[each.flavor, each.resource] += each.lendable if is_slack else each.nominal
+    for queue in queues:
+        is_slack = queue["metadata"]["name"] == slack_queue
+        for key, each in written_quotas(queue):
+            limit = each.get("lendingLimit") if is_slack else None
+            total[key] += read_amount(each.get("nominalQuota") if limit is None else limit)
     return dict(total)
 
 

@@ -6,7 +6,7 @@ from cli.pod_security import ENFORCE, PodSecurity, level_of, rdma_among
 from cli.teams.manifests import TeamSettings
 from cli.teams.plan import Live
 from shared.api.objects import JsonObject, labels
-from shared.waits.quota import quota_entries
+from shared.waits.quota import written_quotas
 
 
 def pod_security_needed(settings: TeamSettings, live: Live) -> str:
@@ -35,7 +35,7 @@ def pod_security_warnings(settings: TeamSettings, live: Live, queue: JsonObject)
             f" namespace {settings.name} {ENFORCE}={PodSecurity.BASELINE} (add --dry-run=server to"
             " see which pods violate it)"
         )
-    rdma = rdma_among(resource for (_, resource), _ in quota_entries(queue))
+    rdma = rdma_among(resource for (_, resource), _ in written_quotas(queue))
     if rdma and level in (PodSecurity.BASELINE, PodSecurity.RESTRICTED):
         yield (
             f"the quota has {', '.join(rdma)}, and the Pod Security level {level} of namespace"

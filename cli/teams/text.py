@@ -18,7 +18,7 @@ from cli.teams.quotas import CapacityRow
 from cli.teams.removal import Removal
 from cli.teams.team_report import TeamReport
 from shared.api.amounts import added_up, amount_text
-from shared.waits.quota import quota_entries
+from shared.waits.quota import written_quotas
 
 _table: Final = partial(new_table, gap=3, header_style="bold")
 _UNKNOWN: Final = "?"  # it could not be read
@@ -153,7 +153,7 @@ def _created(each: ObjectPlan) -> Iterator[str]:
         case "Namespace":
             yield ", ".join(f"{k}={v}" for k, v in manifest["metadata"]["labels"].items())
         case "ClusterQueue":
-            quotas = ((resource, item) for (_, resource), item in quota_entries(manifest))
+            quotas = ((resource, item) for (_, resource), item in written_quotas(manifest))
             yield ", ".join(f"{resource} {item['nominalQuota']}" for resource, item in quotas)
         case "LocalQueue":
             yield f"feeds {manifest['spec']['clusterQueue']}"

@@ -19,6 +19,9 @@ KILLED: Final = frozenset({137, 143})  # by SIGKILL, by SIGTERM
 # The kubelet reports this reason, the code 137 and no time for a container that it cannot find. If
 # its pod is being deleted, the container has usually not been started: other pods failed earlier.
 _NOT_FOUND: Final = "ContainerStatusUnknown"
+# With a rule RestartAllContainers, the kubelet removes all containers of a pod and writes this
+# reason, the code 137 and no time for each. How the program ended is lost, or it ran well.
+_REMOVED: Final = "RestartingAllContainers"
 
 
 # Ends that were caused by the pod's deletion.
@@ -60,7 +63,9 @@ def exit_codes(item: JsonObject) -> tuple[int, ...]:
     return tuple(
         each["exitCode"]
         for each in ended
-        if each.get("exitCode") and not (deleted and _was_killed(each, deleted))
+        if each.get("exitCode")
+        and each.get("reason") != _REMOVED
+        and not (deleted and _was_killed(each, deleted))
     )
 
 
@@ -209,7 +214,7 @@ def _end(
     container: str, ended: JsonObject, init: bool, metadata: JsonObject
 ) -> ContainerEnd | None:
     exit_code = ended.get("exitCode")
-    if not exit_code:
+    if not exit_code or ended.get("reason") == _REMOVED:
         return None
     text = str(ended.get("message") or "")[-_LONGEST_TEXT:]
     record = find(text) if text else None

@@ -28,6 +28,7 @@ from shared.api.objects import JsonObject, Owner, controller_of
 from shared.api.pod_requests import all_requested
 from shared.api.times import format_time, parse_time
 from shared.injection.anti_affinity import requested_resources
+from shared.kinds.job_set import IN_PLACE_RESTART_ATTEMPT
 from shared.kinds.table import KINDS
 
 # Whether containers of a running pod crash again and again in place.
@@ -43,6 +44,8 @@ from shared.kinds.table import KINDS
 # - A container that ended and cannot restart (its image or Secret is gone) counts as not running.
 # - Init containers and sidecars do not count. While init containers run, the pod is Pending.
 #   Containers that need a failed sidecar crash themselves.
+# - Restarts that a JobSet counts (restartStrategy InPlaceRestart) are no loop: also the containers
+#   of healthy pods restart, and the JobSet fails above its maxRestarts.
 
 NOT_RUNNING: Final = ""  # a container of the loop is down, for an unknown time
 # After such a run the kubelet forgets earlier crashes: twice its longest back-off.
@@ -61,15 +64,17 @@ _STUCK: Final = frozenset(
 )
 
 
-def crash_loop(spec: JsonObject, status: JsonObject) -> str | None:
+def crash_loop(spec: JsonObject, status: JsonObject, *, counted: bool = False) -> str | None:
     """Return when the last container in a crash loop was started (RFC 3339); None without one.
 
-    Return NOT_RUNNING if one of them does not run.
+    Return NOT_RUNNING if one of them does not run. `counted`: a JobSet counts the restarts.
     """
     found: list[str] = []
     for each in status.get("containerStatuses") or ():
         if not each.get("restartCount") and "running" in (each.get("state") or {}):
             continue  # nearly all of them, nearly always
+        if counted and _waits_for(each) not in _STUCK:
+            continue
         started = _looping_since(each, _restart_policy(spec, each.get("name")))
         if started is not None:
             found.append(started)
@@ -105,10 +110,14 @@ def _looping_since(container: JsonObject, policy: str) -> str | None:
     if (ended := state.get("terminated")) is not None:
         for_good = policy == "Never" or (policy != "Always" and not ended.get("exitCode"))
         return NOT_RUNNING if restarts and not for_good and _was_short(ended) else None
-    reason = (state.get("waiting") or {}).get("reason")
+    reason = _waits_for(container)
     if reason in _STUCK or (restarts and (reason == _CRASH_LOOP or _was_short(last_end))):
         return NOT_RUNNING
     return None
+
+
+def _waits_for(container: JsonObject) -> object:
+    return ((container.get("state") or {}).get("waiting") or {}).get("reason")
 
 
 def _was_short(ended: JsonObject | None) -> bool:
@@ -243,7 +252,8 @@ def project_pod(item: JsonObject) -> Pod:
     status = item.get("status") or {}
     owner = controller_of(item)
     phase = status.get("phase") or "Pending"
-    looping = crash_loop(spec, status) if phase == "Running" else None
+    counted = IN_PLACE_RESTART_ATTEMPT in (metadata.get("annotations") or {})
+    looping = crash_loop(spec, status, counted=counted) if phase == "Running" else None
     return Pod(
         namespace=intern(metadata["namespace"]),
         name=metadata["name"],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
-from controller.slack.quota import SlackQuota, StoredQueue, within
+from controller.slack.quota import SlackQuota, StoredQueue
 from shared.api.amounts import amount_text
 from shared.api.objects import JsonObject
 from shared.api.quantities import parse_quantity
@@ -88,7 +88,7 @@ class SlackPace:
 
 def _limit(row: SlackQuota, headroom: Decimal) -> Decimal | None:
     """Return the limit; None if the whole nominal quota may be lent."""
-    limit = within(headroom, row.quota.nominal)
+    limit = row.quota.lendable(headroom)
     return None if limit == row.quota.nominal else limit
 
 

@@ -13,7 +13,7 @@ from typing import Final
 from controller.facts.nodes import Node
 from shared.api.objects import JsonObject, JsonValue, texts
 from shared.api.quantities import QuantityError, parse_quantity
-from shared.waits.quota import FlavorResource
+from shared.waits.quota import FlavorResource, quota_entries
 
 # The field manager of the controller's writes to a ClusterQueue.
 FIELD_MANAGER: Final = "appwrapper-slack-quota"
@@ -35,24 +35,35 @@ class NodeFlavor:
 
 @dataclass(frozen=True, slots=True)
 class StoredQuota:
-    """A quota of one flavor and resource. `path` is the JSON pointer of its entry."""
+    """A quota of one flavor and resource. `path` is the JSON pointer of its entry in the spec.
+
+    Kueue schedules by `nominal`, and rejects a lending limit above the `written` nominal quota.
+    They differ only if status.effectiveQuotas overrides the spec.
+    """
 
     key: FlavorResource
     nominal: Decimal
     lending_limit: Decimal | None
     path: str
+    written: Decimal
 
     @property
     def lends(self) -> Decimal:
         """Return the most that other queues may borrow of it."""
-        return self.nominal if self.lending_limit is None else self.lending_limit
+        return self.nominal if self.lending_limit is None else min(self.lending_limit, self.nominal)
+
+    def lendable(self, headroom: Decimal) -> Decimal:
+        """Return how much of it may be lent: `headroom`, within 0 and what Kueue accepts."""
+        most = self.nominal if headroom >= self.nominal else self.written
+        return min(max(headroom, _ZERO), most)
 
 
 @dataclass(frozen=True, slots=True)
 class StoredQueue:
-    """A ClusterQueue. `groups`: its resourceGroups as stored.
+    """A ClusterQueue. `quotas`: those of its spec; `groups`: the spec's resourceGroups as stored.
 
-    `is_edited`: another client wrote the groups last.
+    `nominal`: the quotas that Kueue schedules by. `is_edited`: another client wrote the groups
+    last.
     """
 
     name: str
@@ -60,6 +71,7 @@ class StoredQueue:
     api_version: str
     cohort: str
     quotas: tuple[StoredQuota, ...]
+    nominal: FlavorAmounts
     groups: JsonValue
     is_edited: bool
 
@@ -88,17 +100,12 @@ class SlackQuota:
     @property
     def lendable(self) -> Decimal:
         """Return how much the slack queue should lend."""
-        return within(self.headroom, self.quota.nominal)
+        return self.quota.lendable(self.headroom)
 
     @property
     def excess(self) -> Decimal:
         """Return by how much the promises alone exceed what is schedulable."""
         return max(-self.headroom, _ZERO)
-
-
-def within(headroom: Decimal, nominal: Decimal) -> Decimal:
-    """Return `headroom`, but not less than 0 and not more than `nominal`."""
-    return min(max(headroom, _ZERO), nominal)
 
 
 def node_flavor(item: JsonObject) -> NodeFlavor:
@@ -111,27 +118,31 @@ def stored_queue(item: JsonObject) -> StoredQueue:
     """Project a ClusterQueue of the API server."""
     metadata, spec = item["metadata"], item.get("spec") or {}
     groups = spec.get("resourceGroups") or []
+    nominal = {key: _amount(each.get("nominalQuota")) for key, each in quota_entries(item)}
     return StoredQueue(
         name=metadata["name"],
         uid=metadata["uid"],
         api_version=item["apiVersion"],
         cohort=spec.get("cohortName") or "",
-        quotas=tuple(_quotas(groups)),
+        quotas=tuple(_quotas(groups, nominal)),
+        nominal=nominal,
         groups=groups,
         is_edited=any(map(_is_edit, metadata.get("managedFields") or ())),
     )
 
 
-def _quotas(groups: JsonValue) -> Iterator[StoredQuota]:
+def _quotas(groups: JsonValue, nominal: FlavorAmounts) -> Iterator[StoredQuota]:
     for at, group in enumerate(groups):
         for place, flavor in enumerate(group.get("flavors") or ()):
             for index, each in enumerate(flavor.get("resources") or ()):
                 limit = each.get("lendingLimit")
+                key = flavor["name"], each["name"]
                 yield StoredQuota(
-                    key=(flavor["name"], each["name"]),
-                    nominal=_amount(each.get("nominalQuota")),
+                    key=key,
+                    nominal=nominal.get(key, _ZERO),
                     lending_limit=None if limit is None else _amount(limit),
                     path=f"/spec/resourceGroups/{at}/flavors/{place}/resources/{index}",
+                    written=_amount(each.get("nominalQuota")),
                 )
 
 
@@ -189,8 +200,8 @@ def slack_quotas(
     promised: dict[FlavorResource, Decimal] = defaultdict(Decimal)
     for queue in queues:
         if queue.name != slack.name:
-            for quota in queue.quotas:
-                promised[quota.key] += quota.nominal
+            for key, amount in queue.nominal.items():
+                promised[key] += amount
     return tuple(
         SlackQuota(each, free.get(each.key, _ZERO), promised[each.key]) for each in slack.quotas
     )

@@ -21,6 +21,10 @@ from shared.kinds.kind import (
 from shared.kinds.without_pods import SERVICES
 
 _JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
+# An agent in each pod writes it if the JobSet has the restartStrategy InPlaceRestart (0.12, alpha).
+# The JobSet's controller then restarts the containers of all pods in step, counts these restarts,
+# and fails the JobSet above maxRestarts. It requires a backoffLimit of 2147483647 in every Job.
+IN_PLACE_RESTART_ATTEMPT: Final = "jobset.sigs.k8s.io/in-place-restart-attempt"
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
@@ -45,6 +49,12 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
 def job_specs(template: JsonObject) -> Iterator[str]:
     for index in range(length_at(template, "template.spec.replicatedJobs")):
         yield f"template.spec.replicatedJobs[{index}].template.spec"
+
+
+def restarts_in_place(template: JsonObject) -> bool:
+    """True if the JobSet restarts containers, and no Job fails because a pod failed."""
+    strategy = value_or_none(template, "template.spec.failurePolicy.restartStrategy")
+    return isinstance(strategy, str) and strategy == "InPlaceRestart"
 
 
 def retries(_template: JsonObject) -> Iterator[tuple[str, int]]:

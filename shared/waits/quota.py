@@ -137,7 +137,17 @@ def _nominal(cohort: JsonObject) -> dict[FlavorResource, Decimal]:
 
 
 def quota_entries(item: JsonObject) -> Iterator[tuple[FlavorResource, JsonObject]]:
-    """Yield each quota of a ClusterQueue or Cohort as written, with its limits."""
+    """Yield each quota of a ClusterQueue or Cohort that Kueue schedules by, with its limits.
+
+    `status.effectiveQuotas` replaces the quotas of the spec, even without any groups. Kueue's
+    Dynamic Quota Orchestration (alpha in 0.20) writes it; older versions do not know the field.
+    """
+    effective = (item.get("status") or {}).get("effectiveQuotas")
+    yield from written_quotas(item if effective is None else {"spec": effective})
+
+
+def written_quotas(item: JsonObject) -> Iterator[tuple[FlavorResource, JsonObject]]:
+    """Yield each quota of a ClusterQueue or Cohort as its admin wrote it, with its limits."""
     for group in (item.get("spec") or {}).get("resourceGroups") or ():
         for flavor in group.get("flavors") or ():
             for each in flavor.get("resources") or ():

@@ -7,6 +7,7 @@ from shared.api.findings import AdmissionWarning
 from shared.api.names import ANNOTATION_HELPER, ANNOTATION_PREFIX
 from shared.api.objects import annotations
 from shared.kinds.job import BACKOFF_LIMIT
+from shared.kinds.job_set import restarts_in_place
 from shared.kinds.kind import Kind, value_or_none
 from shared.kinds.table import record_of
 from webhook.rules.annotations import is_on
@@ -72,11 +73,12 @@ def _retries(
     """Yield path and value of each limit of retries that is not 0, its default, and its effect.
 
     The value is None if absent. A Job's `podFailurePolicy` or limit per index shows that the user
-    knows about retries: no warning then.
+    knows about retries: no warning then. A JobSet that restarts in place requires the Jobs' limit.
     """
     template = component.template
     by_job, by_kind = "lets the Job replace failed pods", f"lets the {component.kind} retry"
-    found = [(f"{path}.backoffLimit", BACKOFF_LIMIT, by_job) for path in kind.job_specs(template)]
+    jobs = () if restarts_in_place(template) else kind.job_specs(template)
+    found = [(f"{path}.backoffLimit", BACKOFF_LIMIT, by_job) for path in jobs]
     found += [(path, default, by_kind) for path, default in kind.retries(template)]
     for path, default, again in found:
         holder = value_or_none(template, path.rpartition(".")[0])

@@ -125,5 +125,6 @@ def row(
         Decimal(nominal),
         None if limit is None else Decimal(limit),
         "/spec/resourceGroups/0/flavors/0/resources/0",
+        Decimal(nominal),
     )
     return SlackQuota(stored, Decimal(16 + headroom), Decimal(16))

@@ -12,6 +12,7 @@ from cli.checks.workloads import holding_pods, workload_facts
 from cli.cluster.kueue import local_queue_of
 from shared.api.objects import JsonObject
 from shared.config.configuration import AppWrapperConfig
+from tests.support.builders.effective_quotas import orchestrated
 from tests.support.builders.queues import (
     GPU,
     bound_pod,
@@ -130,6 +131,20 @@ def test_quota_against_capacity(
 ) -> None:
     assert (
         lines_of([cluster_queue("team", team), cluster_queue(SLACK, 8, **slack)], nodes) == expected
+    )
+
+
+def test_quotas_that_an_orchestrator_sets_count_and_are_named_once() -> None:
+    teams = [orchestrated(cluster_queue(name, 5), of=cluster_queue("", 8)) for name in ("a", "b")]
+    slack = cluster_queue(SLACK, 8)
+    found = report([*teams, slack])
+    assert found.gpus.nominal_quota == 16
+    [note] = found.findings
+    assert note.severity is FindingSeverity.NOTE
+    assert note.line == (
+        "DynamicQuotaOrchestrator production-capacity: it sets the quota of a, b: this report"
+        " shows status.effectiveQuotas, not spec.resourceGroups. Kueue uses these quotas only with"
+        " its feature gate DynamicQuotaOrchestration"
     )
 
 

@@ -5,6 +5,7 @@ from decimal import Decimal
 import pytest
 
 from cli.cluster.kueue import Quota, cluster_queue_of, local_queue_of
+from tests.support.builders.effective_quotas import orchestrated
 from tests.support.builders.queues import GPU, cluster_queue, local_queue
 
 
@@ -44,6 +45,15 @@ def test_all_groups_and_flavors_count_and_quantities_are_parsed() -> None:
         ),
     )
     assert queue.resources == (GPU, "cpu")
+
+
+def test_effective_quotas_replace_those_of_the_spec() -> None:
+    effective = cluster_queue("", 6, lendingLimit=2)
+    queue = cluster_queue_of(orchestrated(cluster_queue("q", 8, 4), of=effective))
+    total = queue.total(GPU)
+    assert [*map(int, (total.nominal, total.lendable, total.used))] == [6, 2, 4]
+    assert queue.orchestrator == "DynamicQuotaOrchestrator production-capacity"
+    assert cluster_queue_of(effective).orchestrator == ""
 
 
 def test_a_lending_limit_of_zero_is_a_limit() -> None:

@@ -14,6 +14,7 @@ from cli.teams.quotas import (
 )
 from shared.api.objects import JsonObject
 from tests.support.builders.autopilot import HEALTH
+from tests.support.builders.effective_quotas import orchestrated
 from tests.support.builders.nodes import TAINTS, raw_node
 from tests.support.builders.slack import raw_flavor
 from tests.support.builders.teams import GPU
@@ -68,6 +69,12 @@ def test_all_queues_are_added_up_and_the_slack_queue_counts_with_what_it_lends()
     assert summed([queue("slack", default_flavor={"nominalQuota": 8})], "slack") == {
         (FLAVOR, GPU): 8
     }
+
+
+def test_the_sum_is_of_what_admins_wrote() -> None:
+    """The command writes the spec; an orchestrator then distributes the capacity by it."""
+    written, effective = (queue("a", default_flavor={"nominalQuota": n}) for n in (8, 24))
+    assert summed([orchestrated(written, of=effective)], "slack") == {(FLAVOR, GPU): 8}
 
 
 def test_capacity_is_what_pods_can_have_of_the_flavors_nodes() -> None:

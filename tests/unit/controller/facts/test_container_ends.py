@@ -99,6 +99,19 @@ def test_a_pod_that_crashes_in_place_has_its_latest_ends() -> None:
     assert [(each.container, each.exit_code) for each in ends] == [("main", 3), ("side", 4)]
 
 
+def test_containers_that_the_kubelet_removed_to_restart_all_have_no_end() -> None:
+    """Only the container that asked for the restart had one, if the kubelet still knows it."""
+    removed = terminated(137, None, "removed", reason="RestartingAllContainers", startedAt=None)
+    waiting = {"waiting": {"reason": "RestartingAllContainers"}}
+    main = {"name": "main", "restartCount": 2, "state": waiting, "lastState": removed}
+    failed = {"name": "side", "restartCount": 2, "state": waiting, "lastState": terminated(3, 8)}
+    ends = project_pod(running_item(main, failed)).ends
+    assert [(each.container, each.exit_code) for each in ends] == [("side", 3)]
+    item = failed_item("w0", status={"containerStatuses": [{"name": "main", "state": removed}]})
+    pod = project_pod(item)
+    assert (pod.exit_codes, pod.ends) == ((), ())
+
+
 def test_a_pod_that_runs_keeps_nothing() -> None:
     restarted = {"running": {"startedAt": clock(9)}}
     once = {"name": "main", "restartCount": 1, "state": restarted, "lastState": terminated(3, 8)}

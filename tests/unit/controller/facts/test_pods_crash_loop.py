@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.pods import NOT_RUNNING, crash_loop, stable_in
+from controller.facts.pods import NOT_RUNNING, crash_loop, project_pod, stable_in
 from shared.api.objects import JsonObject
 
 STARTED = "2026-01-01T10:00:00Z"
@@ -121,6 +121,36 @@ def test_init_containers_and_sidecars_do_not_count() -> None:
         "initContainerStatuses": [container(9, BACK_OFF, SHORT)],
     }
     assert crash_loop({"restartPolicy": "Always"}, status) is None
+
+
+REMOVED = {"exitCode": 137, "reason": "RestartingAllContainers", "startedAt": None}
+
+
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        pytest.param(container(1, {"waiting": REMOVED}, {"terminated": REMOVED}), None, id="now"),
+        pytest.param(container(5, BACK_OFF, SHORT), None, id="the agent restarts its program"),
+        pytest.param(container(9, RUNNING, {"terminated": REMOVED}), None, id="once more"),
+        pytest.param(container(9, SHORT), None, id="it failed just now"),
+        pytest.param(
+            container(2, {"waiting": {"reason": "CreateContainerError"}}, SHORT),
+            NOT_RUNNING,
+            id="it cannot restart",
+        ),
+    ],
+)
+def test_a_job_set_counts_its_restarts_in_place(status: JsonObject, expected: str | None) -> None:
+    """What the kubelet of Kubernetes 1.37 writes while JobSet 0.12 restarts all pods in step."""
+    annotations = {"jobset.sigs.k8s.io/in-place-restart-attempt": "2"}
+    item: JsonObject = {
+        "metadata": {"namespace": "n", "name": "p", "uid": "u", "annotations": annotations},
+        "spec": {"restartPolicy": "OnFailure"},
+        "status": {"phase": "Running", "containerStatuses": [status]},
+    }
+    assert project_pod(item).crash_loop == expected
+    del item["metadata"]["annotations"]
+    assert project_pod(item).crash_loop is not None
 
 
 def test_a_pod_without_container_statuses() -> None:

@@ -7,7 +7,9 @@ import pytest
 
 from controller.facts.nodes import Node
 from controller.slack.quota import NodeFlavor, schedulable, stored_queue
+from shared.api.objects import JsonObject
 from tests.support.builders.autopilot import GPU
+from tests.support.builders.effective_quotas import orchestrated
 from tests.support.builders.slack import (
     FLAVOR,
     SLACK,
@@ -125,6 +127,38 @@ def test_every_flavor_and_resource_group_has_its_own_sum() -> None:
         "/spec/resourceGroups/1/flavors/0/resources/0",
         "/spec/resourceGroups/1/flavors/0/resources/1",
     ]
+
+
+@pytest.mark.parametrize(
+    ("team", "slack", "expected"),
+    [
+        (orchestrated(gpu_queue("team", 16), of=gpu_queue("", 20)), gpu_queue(SLACK, 8), 4),
+        (orchestrated(gpu_queue("team", 16)), gpu_queue(SLACK, 8), 8),
+        (gpu_queue("team", 16), orchestrated(gpu_queue(SLACK, 8), of=gpu_queue("", 6)), 6),
+        (gpu_queue("team", 16), orchestrated(gpu_queue(SLACK, 2), of=gpu_queue("", 8)), 8),
+        (gpu_queue("team", 16), orchestrated(gpu_queue(SLACK, 2), of=gpu_queue("", 9)), 2),
+        (gpu_queue("team", 16), orchestrated(gpu_queue(SLACK, 8)), 0),
+    ],
+    ids=[
+        "a team's",
+        "a team has none",
+        "the slack queue has less",
+        "it has more, and may lend all: no limit",
+        "it has more than is free: Kueue accepts no limit above the spec's nominal quota",
+        "the slack queue has none",
+    ],
+)
+def test_effective_quotas_count_where_kueue_schedules_by_them(
+    team: JsonObject, slack: JsonObject, expected: int
+) -> None:
+    [found] = rows_of([team, slack], three(third=labelled_node("n3")))
+    assert int(found.lendable) == expected
+
+
+def test_an_effective_quota_below_the_limit_is_all_that_the_slack_queue_lends() -> None:
+    slack = orchestrated(gpu_queue(SLACK, 8, "7"), of=gpu_queue("", 6))
+    [found] = rows_of([gpu_queue("team", 16), slack], three(third=labelled_node("n3")))
+    assert (found.quota.lends, found.quota.lending_limit) == (Decimal(6), Decimal(7))
 
 
 def test_a_queue_without_quotas_has_no_rows() -> None:

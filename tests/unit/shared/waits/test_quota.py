@@ -7,6 +7,7 @@ import pytest
 from shared.api.objects import JsonObject
 from shared.waits.quota import Cohort, Demand, demands, flavor_quotas, largest_by_node, offered
 from shared.waits.workload import PodSetAsk
+from tests.support.builders.effective_quotas import orchestrated
 from tests.support.builders.explained.objects import cluster_queue, node
 
 GPU = "nvidia.com/gpu"
@@ -55,6 +56,31 @@ def test_quota_that_a_cohort_lends(
 def test_a_cohort_may_have_quota_of_its_own() -> None:
     group = queue(0, 100)["spec"]["resourceGroups"]
     assert gpus(queue(60), own={"spec": {"resourceGroups": group}}) == (104, 164)
+
+
+@pytest.mark.parametrize(
+    ("own", "other", "expected"),
+    [
+        (orchestrated(queue(60), of=queue(0, 80)), queue(0, 32, "b"), (52, 112)),
+        (queue(60), orchestrated(queue(0, 32, "b"), of=queue(0, 8, "b")), (12, 72)),
+        (queue(60), orchestrated(queue(0, 32, "b", lendingLimit="1"), of=queue(0)), (68, 128)),
+        (queue(60), orchestrated(queue(0, 32, "b")), (4, 64)),
+    ],
+    ids=["own", "another's", "with its limits", "empty"],
+)
+def test_effective_quotas_replace_those_of_the_spec(
+    own: JsonObject, other: JsonObject, expected: tuple[int, int]
+) -> None:
+    assert gpus(own, other) == expected
+
+
+def test_a_cohort_may_have_an_effective_quota() -> None:
+    cohort = {"spec": {"resourceGroups": queue(0, 100)["spec"]["resourceGroups"]}}
+    assert gpus(queue(60), own=orchestrated(cohort, of=queue(0, 10))) == (14, 74)
+
+
+def test_an_empty_effective_quota_covers_nothing() -> None:
+    assert flavor_quotas(orchestrated(queue(0)), Cohort()) == ()
 
 
 def ask(gpus: int, pods: int = 1) -> PodSetAsk:

@@ -36,8 +36,9 @@ def job_set(policy: str | None, **spec: Any) -> dict[str, Any]:
     }
 
 
-def restarted(made: dict[str, Any], times: int) -> dict[str, Any]:
-    return {**made, "spec": {**made["spec"], "failurePolicy": {"maxRestarts": times}}}
+def restarted(made: dict[str, Any], times: int, **policy: str) -> dict[str, Any]:
+    policies = {"failurePolicy": {"maxRestarts": times, **policy}}
+    return {**made, "spec": {**made["spec"], **policies}}
 
 
 def replicated(
@@ -110,6 +111,18 @@ OF_JOB_SET = f"{HERE}.spec.replicatedJobs[0].template.spec"
             [
                 f"{HERE}.spec.failurePolicy.maxRestarts: 3 lets the JobSet retry first, {LATE} 0",
             ],
+        ),
+        (
+            restarted(
+                job_set("Never", backoffLimit=2**31 - 1), 3, restartStrategy="InPlaceRestart"
+            ),
+            [
+                f"{HERE}.spec.failurePolicy.maxRestarts: 3 lets the JobSet retry first, {LATE} 0",
+            ],
+        ),
+        (
+            restarted(job_set("Never", backoffLimit=1), 0, restartStrategy="Recreate"),
+            [f"{OF_JOB_SET}.backoffLimit: 1 {BY_JOB}"],
         ),
         (training("OnFailure"), [f"{MASTER}: OnFailure {IN_POD}"]),
         (training(None), [f"{MASTER}: absent means OnFailure, which {IN_POD}"]),
