@@ -93,9 +93,7 @@ class SnapshotGatherer:
         self._locator = locator
         self._unserved = unserved
         self._lists = lists
-        self._proof = DeletionProof(
-            client, discovery, locator, unserved, memory.deletions, self._lists
-        )
+        self._proof = DeletionProof(client, discovery, locator, unserved, memory.deletions, lists)
         self._memory = memory
         self._creations, self._sightings = memory.creations, memory.sightings
         self._behaviour = behaviour

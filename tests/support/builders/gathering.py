@@ -272,8 +272,7 @@ class Gathering:
         if problem:
             self.creations.record_problem("u1", 1, problem)
         kube: Any = self.kube
-        served: Any = FakeDiscovery()
-        self.served: FakeDiscovery = served
+        self.served = served = cast(Any, FakeDiscovery())
         served.hidden.update(unserved)
         appwrappers: Any = Cache(None if item is None else project_appwrapper(item))
         self.cached_pods = Cache(pods)
