@@ -97,7 +97,12 @@ _PROBLEMS: Final = (
     CreateProblem(fatal=False, message="?", retry_at=NOW + timedelta(seconds=4)),
 )
 _WHY: Final = "403 Forbidden: no"
-_EVACUATIONS: Final = (None, Evacuation("node a"), Evacuation("node a", spends_retry=True))
+_EVACUATIONS: Final = (
+    None,
+    Evacuation("node a"),
+    Evacuation("node a", spends_retry=True),
+    Evacuation("device gpu-0", root_cause=RootCause(pod="train-0", node="a", failed_pods=0)),
+)
 _SUSPECTS: Final = (Suspect("b", "train-1", unreachable=True),)
 _UNREACHABLE: Final = (
     None,
@@ -194,7 +199,7 @@ def _situation(phase: Phase, suspend: bool, deletion: bool, found: _Found, bits:
         gone=gone,
         namespace_ending=bits >> 11 & 15 == 1,
         create_problem=_PROBLEMS[(bits >> 15) % 3],
-        evacuation=_EVACUATIONS[(bits >> 16) % 3],
+        evacuation=_EVACUATIONS[bits >> 16 & 3],
         unreachable=_UNREACHABLE[(bits >> 9) % 3],
         cut_off=() if gone else _CUT_OFF[(bits >> 9) % 3],
         root_cause=(cause := _CAUSES[(bits >> 6) % 5 if pods.failed or pods.unstable else 0]),

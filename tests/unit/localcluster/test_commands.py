@@ -271,4 +271,4 @@ def test_programs_beside_a_cluster_are_built_on_request(
 ) -> None:
     commands.build(frozenset(), beside=beside)
     assert len(built) == 1
-    assert programs == (["appwrapper", "prometheus"] if beside else [])
+    assert programs == (["appwrapper", "prometheus", "helm"] if beside else [])

@@ -21,7 +21,9 @@ async def test_a_queue_is_waited_for_unless_no_kueue_can_be_there(
 ) -> None:
     item = appwrapper("Suspended", metadata={"labels": QUEUE, "finalizers": []})
     bench = Gathering(item, obstacle=obstacle)
-    assert (await bench.observe()).snapshot == Snapshot(phase=Phase.SUSPENDED, queued=queued)
+    assert (await bench.observe()).snapshot == Snapshot(
+        phase=Phase.SUSPENDED, queued=queued, arguments="train -n team1"
+    )
     assert bench.unserved.asked == [GroupVersionKind("kueue.x-k8s.io", "v1beta2", "Workload")]
 
 

@@ -63,7 +63,7 @@ async def test_a_waiting_appwrapper_costs_nothing() -> None:
     )
     bench = Gathering(item)
     assert (await bench.observe()).snapshot == Snapshot(
-        phase=Phase.SUSPENDED, suspend=True, queued=True
+        phase=Phase.SUSPENDED, suspend=True, queued=True, arguments="train -n team1"
     )
     assert bench.methods() == []
 
@@ -75,6 +75,7 @@ async def test_everything_from_caches() -> None:
     observation = await bench.observe()
     assert observation.snapshot == Snapshot(
         phase=Phase.RUNNING,
+        arguments="train -n team1",
         finalizer=True,
         conditions=frozenset({"QuotaReserved"}),
         condition_texts={"QuotaReserved": ConditionText("")},
