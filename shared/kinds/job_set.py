@@ -20,7 +20,7 @@ from shared.kinds.kind import (
 )
 from shared.kinds.without_pods import SERVICES
 
-_JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
+JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 
 
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
@@ -34,7 +34,7 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
                 replicas * pods_at_once(template, f"{job}.template.spec"),
                 {
                     TAS_POD_INDEX_LABEL: COMPLETION_INDEX,
-                    TAS_SUB_GROUP_INDEX_LABEL: _JOB_INDEX,
+                    TAS_SUB_GROUP_INDEX_LABEL: JOB_INDEX,
                     TAS_SUB_GROUP_COUNT: str(replicas),
                 },
             )
