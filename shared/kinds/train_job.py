@@ -70,11 +70,16 @@ def _pods_of(template: JsonObject, job: str) -> int:
     return max(1, count_at(template, f"{job}.template.spec.parallelism"))
 
 
+def _replicas(template: JsonObject, job: str) -> int:
+    """Return the number of Jobs. Measured: Trainer leaves 0 out, and JobSet's default is 1."""
+    return max(1, count_at(template, f"{job}.replicas"))
+
+
 def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
     """Return one pod set for each of the runtime's Jobs."""
     found = []
     for job in _jobs(template):
-        replicas = count_at(template, f"{job}.replicas")
+        replicas = _replicas(template, job)
         found.append(
             PodSet(
                 f"{job}.template.spec.template",
@@ -207,7 +212,7 @@ def jobs_of(runtime: JsonObject) -> str:
     for job in _jobs(runtime):
         own: JsonObject = {
             "name": _name(runtime, job),
-            "replicas": count_at(runtime, f"{job}.replicas"),
+            "replicas": _replicas(runtime, job),
             "pods": _pods_of(runtime, job),
         }
         if waits := of_type(optional_at(runtime, f"{job}.dependsOn"), list, job, PodSetError):
