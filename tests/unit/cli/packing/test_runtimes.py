@@ -70,8 +70,8 @@ def refused(*objects: JsonObject) -> str:
 def test_a_runtime_that_is_not_given_is_named_with_the_command_that_adds_it() -> None:
     assert refused(on("torch")) == (
         "error: standard input:1: TrainJob/mnist takes its pods from the ClusterTrainingRuntime "
-        "torch, which is not among the objects. Add it: kubectl get clustertrainingruntime torch -o yaml | "
-        "appwrapper pack - FILE\n"
+        "torch, which is not among the objects. Add it: "
+        "kubectl get clustertrainingruntime torch -o yaml | appwrapper pack - FILE\n"
     )
 
 
