@@ -250,7 +250,7 @@ def _is_to_go(target: DeployedObject) -> bool:
 
 
 def _is_let_go(target: DeployedObject) -> bool:
-    """True if a foreground deletion may never end, whoever began it.
+    """True if a foreground deletion may never end, also one that another client began.
 
     The proof of the deletion finds what the object made, and deletes it.
     """

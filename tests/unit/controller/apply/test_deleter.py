@@ -327,7 +327,9 @@ async def test_an_idle_component_is_deleted_in_the_background(
 
 
 @pytest.mark.parametrize("deleting", [False, True])
-async def test_a_train_job_is_deleted_in_the_background_whoever_began_it(deleting: bool) -> None:
+async def test_a_train_job_is_deleted_in_the_background_even_if_another_client_began(
+    deleting: bool,
+) -> None:
     """The update that ends a foreground deletion is rejected once its runtime is gone."""
     train_job = replace(DEPLOYED[0], resource=TRAIN_JOB.resource, deleting=deleting)
     bench = DeleterBench(None)
