@@ -80,6 +80,7 @@ from webhook.rules.size_limits import (
     warn_of_large_object,
 )
 from webhook.rules.submission import Facts, Submission
+from webhook.rules.train_jobs import check_direct_runtime, check_train_jobs
 from webhook.rules.user import keep_user, set_user, warn_of_named_user
 from webhook.verdicts import Allowed, Denied, Patched, Verdict, forbidden_status, invalid_status
 
@@ -133,6 +134,7 @@ VALIDATE_ON_CREATE: Final[dict[str, _Rule[FieldError]]] = {
     "allowed_kinds": check_allowed_kinds,
     "access": check_access,
     "pod_set_paths": check_pod_set_paths,
+    "train_jobs": check_train_jobs,
     "pod_templates": check_pod_templates,
     "uncounted_pods": check_uncounted_pods,
     "uncounted_resources": check_uncounted_resources,
@@ -186,6 +188,7 @@ VALIDATE_DIRECT_KIND: Final[dict[str, _Rule[FieldError | str]]] = {
     "direct_readable": check_readable_directly,
     "direct_uncounted": check_uncounted_directly,
     "direct_endings": check_direct_endings,
+    "direct_runtime": check_direct_runtime,
     "direct_pod_labels": check_pod_labels,
     "direct_priority_classes": check_priority_classes,
     "direct_unknown_priority_classes": check_unknown_priority_classes,

@@ -1,4 +1,4 @@
-"""`appwrapper generate`: a PyTorchJob in an AppWrapper, from a values file."""
+"""`appwrapper generate`: a PyTorchJob or TrainJob in an AppWrapper, from a values file."""
 
 import argparse
 import json
@@ -15,6 +15,8 @@ pytorchjob-generator. Nothing is sent to a cluster:
 
 Several files are merged as Helm does: later ones win, and mappings are merged key by key.
 --set wins over files: --set numPods=4,volumes[0].claimName=data
+
+--kind trainjob makes a TrainJob of Kubeflow Trainer from the same values.
 """
 
 
@@ -30,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     about = {"--set": "set a value, in Helm's syntax", "--set-string": "the same, always as a text"}
     for option, text in about.items():
         add_several(parser, option, dest=option, metavar="KEY=VALUE", about=text)
+    parser.add_argument(
+        "--kind",
+        choices=("pytorchjob", "trainjob"),
+        default="pytorchjob",
+        help="what to wrap: a PyTorchJob (the default), or a TrainJob of Kubeflow Trainer",
+    )
     add_manifest_output(parser)
     shown = parser.add_mutually_exclusive_group()
     shown.add_argument(
@@ -57,7 +65,8 @@ def run(arguments: argparse.Namespace, terminal: CommandTerminal) -> ExitCode:
     given = vars(arguments)
     assignments = [(each, text) for each in ("--set", "--set-string") for text in given[each]]
     try:
-        made = generator.generate(files, assignments)
+        trainer = arguments.kind == "trainjob"
+        made = generator.generate(files, assignments, trainer=trainer)
     except UnreadableValues as error:
         raise CommandError(str(error)) from error
     except generator.RefusedValues as error:

@@ -14,7 +14,7 @@ from cli.cluster.reader import Reader
 from cli.cluster.unread import Many, One, Unread, objects
 from cli.cluster.visibility import pending_workloads
 from cli.explaining.appwrapper_objects import AppWrapperObjects, NamespaceObjects
-from controller.facts.component_status import kind_of, pods_in
+from controller.facts.component_status import kind_of, made_pod_sets, pods_in
 from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.names import LABEL_APPWRAPPER
@@ -138,8 +138,8 @@ class ExplanationReader(AppWrapperReader):
             return seen
         selectors = [
             f"involvedObject.kind={each.get('kind')},involvedObject.name={each.get('name')}"
-            for each in recorded
-            if pods_in(each)
+            for at, each in enumerate(recorded)
+            if made_pod_sets(recorded, at)
         ]
         reads = [self._many(EVENTS, self.namespace, field_selector=each) for each in selectors]
         found = await asyncio.gather(*reads)

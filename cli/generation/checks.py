@@ -25,9 +25,12 @@ _DUPLICATE: Final = FieldErrorKind.DUPLICATE
 _FORBIDDEN: Final = FieldErrorKind.FORBIDDEN
 
 
-def errors_between(values: Values) -> Iterator[tuple[Path, FieldError]]:
-    """Yield the errors of values that Kubernetes would reject together, with their paths."""
-    for rule in _RULES:
+def errors_between(values: Values, *, trainer: bool = False) -> Iterator[tuple[Path, FieldError]]:
+    """Yield the errors of values that Kubernetes would reject together, with their paths.
+
+    `trainer`: they are for a TrainJob.
+    """
+    for rule in (*_RULES, *((_restarts,) if trainer else ())):
         for path, kind, detail in rule(values):
             yield path, FieldError(dotted(path), kind, detail)
 
@@ -45,6 +48,12 @@ def _program(values: Values) -> Iterator[_Wrong]:
     if empty:
         detail = "must name a program: it has only blanks and comments"
         yield ("mainProgram",), _INVALID, detail
+
+
+def _restarts(values: Values) -> Iterator[_Wrong]:
+    if values.restart_policy == "Always":
+        detail = "Always: the pods of a TrainJob may only have Never or OnFailure"
+        yield ("restartPolicy",), _INVALID, detail
 
 
 _REQUEST_OF_LIMIT: Final = {

@@ -34,10 +34,15 @@ class Generated:
     warnings: tuple[str, ...]
 
 
-def generate(files: Sequence[tuple[str, str]], assignments: Sequence[tuple[str, str]]) -> Generated:
+def generate(
+    files: Sequence[tuple[str, str]],
+    assignments: Sequence[tuple[str, str]],
+    *,
+    trainer: bool = False,
+) -> Generated:
     """Generate from files (name, text) and assignments (option, text). Later ones override.
 
-    Raises UnreadableValues, RefusedValues.
+    `trainer`: a TrainJob instead of a PyTorchJob. Raises UnreadableValues, RefusedValues.
     """
     root = ParsedValues({}, {})
     for source, text in files:
@@ -53,12 +58,14 @@ def generate(files: Sequence[tuple[str, str]], assignments: Sequence[tuple[str, 
         values = Values.model_validate(root.value)
     except ValidationError as found:
         raise RefusedValues(_lines(errors_of(found, root), order)) from found
-    if errors := [(root.origin(path), error) for path, error in errors_between(values)]:
+    if errors := [
+        (root.origin(path), error) for path, error in errors_between(values, trainer=trainer)
+    ]:
         raise RefusedValues(_lines(errors, order))
     if values.main_program is None and not values.setup_commands:
         text = "neither mainProgram nor setupCommands is set: the job does nothing"
         warnings.append((last, text))
-    return Generated(job.appwrapper(values), tuple(_lines(warnings, order)))
+    return Generated(job.appwrapper(values, trainer=trainer), tuple(_lines(warnings, order)))
 
 
 def _lines(findings: Iterable[tuple[Origin, Any]], order: Sequence[str]) -> list[str]:

@@ -1,10 +1,11 @@
-"""Build an AppWrapper with one PyTorchJob from values."""
+"""Build an AppWrapper with one PyTorchJob, or one TrainJob, from values."""
 
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from cli.generation import train_job
 from cli.generation.parsed_values import Path
 from cli.generation.script import script
 from cli.generation.values import FAULT_TOLERANCE, SAKKARA, GitClone, Values, Variable
@@ -38,24 +39,14 @@ VARIABLE_SOURCES: Final = {
 }
 
 
-def appwrapper(values: Values) -> JsonObject:
-    """Build the AppWrapper. Master and workers have the same pod template."""
+def appwrapper(values: Values, *, trainer: bool = False) -> JsonObject:
+    """Build the AppWrapper; with `trainer` for Kubeflow Trainer, else for the Training Operator."""
     labels = _custom_labels(values)
     queue = {LABEL_QUEUE_NAME: values.queue_name} if values.queue_name else {}
     given = values.given(*FAULT_TOLERANCE)
     fault_tolerance = {ANNOTATION_PREFIX + name: text for name, text in given.items()}
     recorder = {f"{ANNOTATION_PREFIX}recorder": "true"} if values.recorder else {}
-    replica = {"restartPolicy": values.restart_policy, "template": _pod_template(values)}
-    replicas = {"Master": {"replicas": 1, **replica}}
-    # With a Worker of 0 replicas the Training Operator waits for workers without end.
-    if values.num_pods > 1:
-        replicas["Worker"] = {"replicas": values.num_pods - 1, **replica}
-    job = {
-        "apiVersion": "kubeflow.org/v1",
-        "kind": "PyTorchJob",
-        "metadata": _present({"name": values.job_name, "labels": labels}),
-        "spec": {"pytorchReplicaSpecs": replicas},
-    }
+    made = train_job.components(values, _pod_template(values), labels) if trainer else None
     metadata = {
         "name": values.job_name,
         "namespace": values.namespace,
@@ -66,7 +57,22 @@ def appwrapper(values: Values) -> JsonObject:
         "apiVersion": API_VERSION,
         "kind": KIND,
         "metadata": _present(metadata),
-        "spec": {"components": [{"template": job}]},
+        "spec": {"components": made or [{"template": _pytorch_job(values, labels)}]},
+    }
+
+
+def _pytorch_job(values: Values, labels: dict[str, str]) -> JsonObject:
+    """Build the PyTorchJob. Master and workers have the same pod template."""
+    replica = {"restartPolicy": values.restart_policy, "template": _pod_template(values)}
+    replicas = {"Master": {"replicas": 1, **replica}}
+    # With a Worker of 0 replicas the Training Operator waits for workers without end.
+    if values.num_pods > 1:
+        replicas["Worker"] = {"replicas": values.num_pods - 1, **replica}
+    return {
+        "apiVersion": "kubeflow.org/v1",
+        "kind": "PyTorchJob",
+        "metadata": _present({"name": values.job_name, "labels": labels}),
+        "spec": {"pytorchReplicaSpecs": replicas},
     }
 
 

@@ -25,7 +25,7 @@ from shared.kinds.kind import (
 )
 from shared.kinds.table import pod_sets_once_admitted, record_of
 
-_REPLICATED_JOB: Final = re.compile(r"template\.spec\.replicatedJobs\[\d+\]")
+_REPLICATED_JOB: Final = re.compile(r"template\.spec\.(template\.spec\.)?replicatedJobs\[\d+\]")
 _REPLICATED_JOB_LABEL: Final = "jobset.sigs.k8s.io/replicatedjob-name"
 _NUMBER: Final = re.compile("[0-9]{1,9}")
 
@@ -85,12 +85,14 @@ def pod_ranks(appwrapper: AppWrapper) -> PodRanks:
     """Return the numbers of the pods that the spec declares."""
     found: dict[int, tuple[_Numbered, ...]] = {}
     first = 0
-    for index, component in enumerate(appwrapper.components):
-        if (component.get("annotations") or {}).get(ANNOTATION_HELPER) == "true":
-            continue
+    components = appwrapper.components
+    for index, component in enumerate(components):
         own = tuple(_numbered(component, first))
-        if own:
-            found[index] = own
+        # The pods of a TrainingRuntime belong to the TrainJob after it.
+        maker = index + 1 if own and own[0].kind.pods_by else index
+        helpers = [(each.get("annotations") or {}) for each in components[maker : maker + 1]]
+        if own and not any(each.get(ANNOTATION_HELPER) == "true" for each in helpers):
+            found[maker] = own
             first = own[-1].first + own[-1].pod_set.replicas
     return PodRanks(found, first)
 

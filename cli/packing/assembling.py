@@ -7,6 +7,7 @@ from typing import Final
 from cli.command import CommandError, ExitCode
 from cli.manifests.manifest import Manifest
 from cli.manifests.places import Place, way_in
+from cli.packing.runtimes import with_runtimes
 from cli.packing.wrapping import Wrapping
 from shared.api.names import ANNOTATION_HELPER, ANNOTATION_KEEP, LABEL_QUEUE_NAME
 from shared.api.objects import (
@@ -20,7 +21,12 @@ from shared.api.objects import (
 )
 from shared.config.configuration import AllowedKinds
 from shared.kinds.kind import PodSet, PodSetError
-from shared.kinds.table import BY_GROUP_KIND, pod_sets_once_admitted, pod_sets_to_declare
+from shared.kinds.table import (
+    BY_GROUP_KIND,
+    makes_pods,
+    pod_sets_once_admitted,
+    pod_sets_to_declare,
+)
 from shared.waits.words import few
 from webhook.rules.kinds import is_listed
 
@@ -58,7 +64,8 @@ class PackedComponent:
         if self.annotations.get(ANNOTATION_HELPER) == "true":
             return False
         try:
-            return bool(pod_sets_once_admitted(self.as_json()))
+            own = pod_sets_once_admitted(self.as_json())
+            return bool(own) or makes_pods(self.manifest.value)
         except PodSetError:
             return True  # the webhook's rules report the error later
 
@@ -103,6 +110,7 @@ def assemble(manifests: Sequence[Manifest], wrapping: Wrapping, allowed: Allowed
     if not manifests:
         raise CommandError("there is no object to wrap: the input is empty, or has only comments")
     _refuse_twins(manifests)
+    manifests = with_runtimes(manifests)
     components = _components(manifests, wrapping, allowed)
     own: JsonObject = _named(_naming(components), wrapping)
     if namespace := wrapping.namespace or _agreed(manifests, "namespace", "--namespace"):

@@ -10,12 +10,20 @@ from controller.facts.observe import is_helper
 from controller.facts.recorder_environment import Recording, prepare_recording
 from controller.facts.recorder_injection import inject_recorder
 from shared.api.appwrapper import AppWrapper
+from shared.api.names import ANNOTATION_RUNTIME_JOBS
 from shared.api.objects import GroupVersionKind, JsonObject
 from shared.injection.avoided_hosts import AvoidedHosts, keep_off
 from shared.injection.component import ComponentIdentity, component_to_create
+from shared.injection.fields import object_in
 from shared.injection.pod_template import PodDefaults, cap_grace_periods
 from shared.kinds.kind import PodSet, PodSetError, template_at
-from shared.kinds.table import BY_GROUP_KIND, component_pod_sets, every_pod_template
+from shared.kinds.table import (
+    BY_GROUP_KIND,
+    component_pod_sets,
+    every_pod_template,
+    known_kind,
+)
+from shared.kinds.train_job import TRAIN_JOB, TRAINING_RUNTIME, jobs_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,20 @@ def component_body(
         additions.put_into(template, pod_set.path, is_helper=is_helper(component))
     for pod_template in _pod_templates(body, pod_sets):
         cap_grace_periods(pod_template, additions.longest_grace)
+    return body
+
+
+def with_runtime_jobs(body: JsonObject, before: bytes) -> JsonObject:
+    """Return the body; a TrainJob is annotated with the Jobs of its runtime, the component before.
+
+    Raises PodSetError and InjectionConflict. `before`: it as JSON; empty if there is none.
+    """
+    if not before or known_kind(body) is not TRAIN_JOB:
+        return body
+    runtime = orjson.loads(before)["template"]
+    if known_kind(runtime) is TRAINING_RUNTIME:
+        annotations = object_in(body["metadata"], "annotations", "template.metadata")
+        annotations[ANNOTATION_RUNTIME_JOBS] = jobs_of(runtime)
     return body
 
 

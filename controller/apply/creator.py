@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Final, Protocol
 
-from controller.apply.component_body import Additions, component_body
+from controller.apply.component_body import Additions, component_body, with_runtime_jobs
 from controller.apply.fence import OutOfDate, is_later, read_unchanged
 from controller.facts.component_status import fixed_name, kind_of
 from controller.facts.kept_components import is_kept
@@ -115,7 +115,9 @@ class ComponentCreator:
             if index in self._creations.known(uid, attempt).created:
                 continue
             try:
-                object_uid = await self._create(appwrapper, index, text, additions)
+                object_uid = await self._create(
+                    appwrapper, index, text, additions, before=texts[index - 1] if index else b""
+                )
             except CreateFailed as problem:
                 self._record(appwrapper, index, problem, now)
                 return
@@ -127,8 +129,12 @@ class ComponentCreator:
         index: int,
         text: bytes,
         additions: Additions,
+        before: bytes,
     ) -> str:
-        """Return the UID of the created or existing object. Raises CreateFailed."""
+        """Return the UID of the created or existing object. Raises CreateFailed.
+
+        `before`: the component before it, as JSON.
+        """
         entry = appwrapper.component_statuses[index]
         if (twin := _twin(appwrapper, index)) is not None:
             message = f"{entry['kind']} {entry['name']} is also spec.components[{twin}]"
@@ -145,7 +151,7 @@ class ComponentCreator:
             created = await self._client.create(
                 resource,
                 appwrapper.namespace,
-                self._body(appwrapper, index, text, additions),
+                self._body(appwrapper, index, text, additions, before),
             )
         except AlreadyExists:
             return await self._find_out(appwrapper, resource, index, entry["name"])
@@ -164,10 +170,16 @@ class ComponentCreator:
         return str(created["metadata"]["uid"])
 
     def _body(
-        self, appwrapper: AppWrapper, index: int, text: bytes, additions: Additions
+        self,
+        appwrapper: AppWrapper,
+        index: int,
+        text: bytes,
+        additions: Additions,
+        before: bytes,
     ) -> JsonObject:
         try:
-            return component_body(appwrapper, index, text, self._defaults, additions)
+            body = component_body(appwrapper, index, text, self._defaults, additions)
+            return with_runtime_jobs(body, before)
         except (PodSetError, InjectionConflict) as error:
             raise CreateFailed(str(error), fatal=True) from error
 

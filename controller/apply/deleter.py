@@ -14,6 +14,7 @@ from controller.phases.phase import Phase
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import PODS
 from shared.api.times import parse_time
+from shared.kinds.table import record_of
 from shared.kube.client import (
     ApiError,
     Conflict,
@@ -47,8 +48,8 @@ Swept = Callable[[AppWrapper, Sequence[DeployedObject]], None]
 class Deleter:
     """Deletes components in the foreground: each disappears only after all that it owns.
 
-    Pods are deleted in the background, and so are components for which nothing makes pods any more:
-    the garbage collector then deletes what they own.
+    Pods are deleted in the background, and so are components for which nothing makes pods any more,
+    and Kinds whose record asks for it: the garbage collector then deletes what they own.
     `swept` receives the unexpected objects whose deletes were accepted.
     """
 
@@ -104,7 +105,7 @@ class Deleter:
         unasked = [
             target
             for target in targets
-            if not target.deleting and target.uid not in self._deletions.known(owner).accepted
+            if _is_to_go(target) and target.uid not in self._deletions.known(owner).accepted
         ]
         await self._all(observation, unasked, None, None)
 
@@ -240,8 +241,20 @@ class Deleter:
 
 
 def _propagation(target: DeployedObject) -> Propagation:
-    idle = target.idle or target.resource == PODS
+    idle = target.idle or target.resource == PODS or _is_let_go(target)
     return Propagation.BACKGROUND if idle else Propagation.FOREGROUND
+
+
+def _is_to_go(target: DeployedObject) -> bool:
+    return not target.deleting or _is_let_go(target)
+
+
+def _is_let_go(target: DeployedObject) -> bool:
+    """True if a foreground deletion may never end, also one that another client began.
+
+    The proof of the deletion finds what the object made, and deletes it.
+    """
+    return record_of(target.resource.gvk.group_kind).in_background
 
 
 def _to_force(

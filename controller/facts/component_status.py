@@ -1,5 +1,6 @@
 """The entries of status.componentStatus: each component's pod sets and full name."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from shared.api.appwrapper import AppWrapper
@@ -8,7 +9,7 @@ from shared.api.names import CONDITION_RESOURCES_DEPLOYED
 from shared.api.objects import GroupVersionKind, JsonObject
 from shared.injection.component import generated_name
 from shared.kinds.kind import PodSetError
-from shared.kinds.table import component_pod_sets
+from shared.kinds.table import component_pod_sets, record_of
 
 # Values for condition fields that the schema requires, if the real ones are unknown.
 _PLACEHOLDERS: Final[JsonObject] = {
@@ -39,6 +40,23 @@ def pods_in(recorded: JsonObject) -> int:
         1 if (replicas := pod_set.get("replicas")) is None else max(0, replicas)
         for pod_set in recorded.get("podSets") or ()
     )
+
+
+def made_pod_sets(entries: Sequence[JsonObject], index: int) -> list[JsonObject]:
+    """Return the recorded pod sets whose pods the component of that index makes.
+
+    A TrainingRuntime makes no pods: the TrainJob after it makes those of its pod sets.
+    """
+    own = entries[index]
+    found: list[JsonObject] = [] if pods_by(own) else [*(own.get("podSets") or ())]
+    if index and pods_by(entries[index - 1]) == kind_of(own).group_kind:
+        return [*(entries[index - 1].get("podSets") or ()), *found]
+    return found
+
+
+def pods_by(recorded: JsonObject) -> str:
+    """Return the Kind of the next component, if that makes the pods; else ""."""
+    return record_of(kind_of(recorded).group_kind).pods_by
 
 
 def recorded_pod_sets(appwrapper: AppWrapper) -> list[JsonObject]:

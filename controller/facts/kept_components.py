@@ -6,7 +6,7 @@ from shared.api.appwrapper import AppWrapper
 from shared.api.names import ANNOTATION_KEEP
 from shared.api.objects import JsonObject
 from shared.kinds.kind import PodSetError
-from shared.kinds.table import pod_sets_once_admitted
+from shared.kinds.table import makes_pods, pod_sets_once_admitted
 
 # In a component's outline: the result of `may_have_pods`, as the outline has no whole template.
 MAY_HAVE_PODS: Final = "mayHavePods"
@@ -33,10 +33,10 @@ def is_kept_at(appwrapper: AppWrapper, index: int) -> bool:
 
 
 def may_have_pods(component: JsonObject) -> bool:
-    """True if it declares pod sets, its Kind creates pods, or its pod sets are unreadable."""
+    """True if it declares pod sets, its Kind makes pods, or its pod sets are unreadable."""
     if (recorded := component.get(MAY_HAVE_PODS)) is not None:
         return bool(recorded)
     try:
-        return bool(pod_sets_once_admitted(component))
+        return bool(pod_sets_once_admitted(component)) or makes_pods(component["template"])
     except PodSetError:
         return True

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from controller.facts.attempt_number import is_lost
-from controller.facts.component_status import deployed_status, kind_of, pods_in
+from controller.facts.component_status import deployed_status, kind_of, made_pod_sets, pods_in
 from controller.facts.components import ComponentFacts
 from controller.facts.deployed import DeployedObject, deployed_component, deployed_pod
 from controller.facts.devices import HeldTaints, nothing_held, tainted_device
@@ -102,7 +102,7 @@ def locate_from(
         name=recorded.get("name") or "",
         kind=recorded.get("kind") or "",
         presence=presence,
-        expected_pods=pods_in(recorded),
+        expected_pods=pods_in({"podSets": made_pod_sets(appwrapper.component_statuses, index)}),
         reports=kind.ends is True,
         endless=kind.ends is False,
         has_surviving_children=kind.has_surviving_children,

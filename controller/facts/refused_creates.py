@@ -9,6 +9,8 @@ _FORBIDDEN: Final = 403
 # A webhook names an invalid field in the words of Kubernetes' validation, as the webhooks of Kueue
 # and of the operators do, or Pod Security forbids the pod. Other denials depend on rights, quotas
 # and policies.
+# The webhook of Kubeflow Trainer reads a cache, which may lack the runtime created just before.
+_OF_A_CACHE: Final = "must be created before the TrainJob is created"
 _OF_THE_COMPONENT: Final = re.compile(
     r"denied the request: .*[\w\])]: (Invalid value|Required value|Duplicate value"
     r"|Unsupported value|Forbidden|Too long|Too many)(?=[:,\]\n]|$)|violates PodSecurity",
@@ -20,4 +22,6 @@ def is_definite(status: int, message: str) -> bool:
     """True if the API server, which answered so, will refuse the same component again."""
     if status in _HOPELESS:
         return True
-    return status == _FORBIDDEN and _OF_THE_COMPONENT.search(message) is not None
+    if status != _FORBIDDEN or _OF_A_CACHE in message:
+        return False
+    return _OF_THE_COMPONENT.search(message) is not None

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Final
 
-from controller.facts.component_status import deployed_status, kind_of
+from controller.facts.component_status import deployed_status, kind_of, made_pod_sets
 from controller.facts.deployed import DeployedObject
 from controller.facts.observe import Observation, Reads, is_helper, observe
 from controller.facts.pods import Pod, project_pod
@@ -127,7 +127,8 @@ class DeletionProof:
     def _may_be_making(self, reads: Reads) -> bool:
         """True unless all pods existed and their controllers could see the deletion in time."""
         appwrapper = reads.appwrapper
-        made = [each for each in appwrapper.component_statuses if _is_made_of_pods(each)]
+        entries = appwrapper.component_statuses
+        made = [each for at, each in enumerate(entries) if _is_made_of_pods(entries, at)]
         makers = [each for each in made if not self._was_idle(appwrapper, each)]
         if not makers:
             return False
@@ -221,9 +222,10 @@ def _are_all_made(snapshot: Snapshot) -> bool:
     return pods.existing >= pods.expected and pods.unawaited >= helpers
 
 
-def _is_made_of_pods(recorded: JsonObject) -> bool:
+def _is_made_of_pods(entries: Sequence[JsonObject], index: int) -> bool:
     """True if a controller creates the component's pods and the component may exist."""
-    if not recorded.get("podSets") or recorded.get("kind") == "Pod":
+    recorded = entries[index]
+    if not made_pod_sets(entries, index) or recorded.get("kind") == "Pod":
         return False
     return deployed_status(recorded) in ("True", "Unknown")
 

@@ -223,7 +223,8 @@ def _labels_of_pods(item: JsonObject, uid: str) -> JsonObject | None:
     Names are not unique over time.
     """
     spec = item.get("spec") or {}
-    holders = [spec, spec.get("headGroupSpec") or {}, *(spec.get("workerGroupSpecs") or ())]
+    jobs = (each["template"]["spec"] for each in spec.get("replicatedJobs") or ())
+    holders = [spec, spec.get("headGroupSpec") or {}, *(spec.get("workerGroupSpecs") or ()), *jobs]
     for holder in holders:
         metadata = (holder.get("template") or {}).get("metadata") or {}
         labels: JsonObject = metadata.get("labels") or {}

@@ -4,7 +4,6 @@ Each operator runs as a process on this machine, under its own ServiceAccount an
 (cert-manager: the role below). Its webhooks lead to this machine.
 """
 
-import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,11 +16,10 @@ from localcluster.access.probes import admits, both, http_ok
 from localcluster.access.running import OwnedCluster
 from localcluster.installers import coscheduler, manifests
 from localcluster.installers.manifests import HostWebhook
+from localcluster.installers.marker import remove_marker, with_marker
 from localcluster.installers.rotated_certificate import RotatedCertificate
-from localcluster.machine.errors import LocalClusterError
 from localcluster.machine.ports import HOST
 from localcluster.machine.processes import ProcessSpec
-from localcluster.machine.waiting import Probe
 from shared.api.objects import JsonObject, Resource
 from shared.process.clock import SystemClock
 
@@ -100,11 +98,16 @@ def _example(resource: Resource, namespace: str, spec: JsonObject) -> JsonObject
 _READ: Final = ("get", "list", "watch")
 _CONTAINER: Final = {"name": "pytorch", "image": "probe"}
 _POD: Final = {"spec": {"restartPolicy": "Never", "containers": [_CONTAINER]}}
+_JOB: Final = {"spec": {"template": _POD}}
 _WRITE: Final = (*_READ, "create", "update", "patch", "delete")
 _ISSUED: Final = ("certificates", "certificaterequests", "issuers", "clusterissuers")
 _PARTS: Final = tuple(f"{kind}/{part}" for kind in _ISSUED for part in ("status", "finalizers"))
 _JOBSETS: Final = Resource("jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet")
 _SETS: Final = Resource("leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet")
+_TRAINJOBS: Final = Resource("trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob")
+_RUNTIMES: Final = Resource(
+    "trainer.kubeflow.org", "v1alpha1", "trainingruntimes", "TrainingRuntime"
+)
 _PYTORCHJOBS: Final = Resource("kubeflow.org", "v1", "pytorchjobs", "PyTorchJob")
 
 OPERATORS: Final[Mapping[str, Operator]] = {
@@ -152,7 +155,7 @@ OPERATORS: Final[Mapping[str, Operator]] = {
             example=_example(
                 _JOBSETS,
                 "jobset-system",
-                {"replicatedJobs": [{"name": "a", "template": {"spec": {"template": _POD}}}]},
+                {"replicatedJobs": [{"name": "a", "template": _JOB}]},
             ),
         ),
     ),
@@ -221,6 +224,27 @@ OPERATORS: Final[Mapping[str, Operator]] = {
             "-controller-queue-burst=2000",
         ),
     ),
+    # Kubeflow Trainer. It needs JobSet beside it.
+    "trainer": Operator(
+        namespace="kubeflow-system",
+        account="kubeflow-trainer-controller-manager",
+        crds="manifests/base/crds",
+        resources=(_RUNTIMES, _TRAINJOBS),
+        frameworks=("trainer.kubeflow.org/trainjob",),
+        roles=("manifests/base/rbac",),
+        settings="manifests/base/manager/controller_manager_config.yaml",
+        arguments=("--config={settings}",),
+        webhooks=OperatorWebhooks(
+            path="manifests/base/webhook/manifests.yaml",
+            service="kubeflow-trainer-controller-manager",
+            name="trainer.kubeflow.org",
+            example=_example(
+                _RUNTIMES,
+                "kubeflow-system",
+                {"template": {"spec": {"replicatedJobs": [{"name": "node", "template": _JOB}]}}},
+            ),
+        ),
+    ),
     "training-operator": Operator(
         namespace="kubeflow",
         account="training-operator",
@@ -256,12 +280,11 @@ OPERATORS: Final[Mapping[str, Operator]] = {
     ),
 }
 
-_MARKER_TEXT: Final = "An operator of a local cluster is starting. This file may be deleted.\n"
-
 
 def definitions(name: str, module: Path) -> list[JsonObject]:
     """Return the CRDs of an operator, from the folder of its module."""
-    return read_documents(module / OPERATORS[name].crds)
+    found = read_documents(module / OPERATORS[name].crds)
+    return [each for each in found if each["kind"] == "CustomResourceDefinition"]
 
 
 async def install(name: str, cluster: OwnedCluster) -> None:
@@ -290,7 +313,8 @@ async def install(name: str, cluster: OwnedCluster) -> None:
         objects += [*secrets, server.service_document]
         objects += webhooks(operator.webhooks, operator.prefix, module, server)
         values["webhook_port"] = str(server.port)
-        environment["TMPDIR"] = str(folder)
+        # controller-runtime's default folder of certificates is below TMPDIR.
+        environment["TMPDIR"] = str(certificates.parents[1])
         if operator.settings:
             (default,) = read_documents(module / operator.settings)
             changed = settings(default, server.port, certificates, health)
@@ -332,7 +356,9 @@ def _server(
         certificate.write_to(folder)
         return server, folder, [certificate.secret(namespace, f"{hooks.service}-webhook-cert")]
     # The cluster's authority signs: `settings` stops the operator from managing its certificate.
-    pair = cluster.authority.serving(f"{name}/tls", (host, "localhost", HOST))
+    # Kubeflow Trainer has no option for the folder: it is controller-runtime's.
+    files = f"{name}/k8s-webhook-server/serving-certs/tls"
+    pair = cluster.authority.serving(files, (host, "localhost", HOST))
     authority = cluster.authority.certificate.read_bytes()
     return HostWebhook(namespace, hooks.service, port, authority), pair.key.parent, []
 
@@ -355,46 +381,14 @@ def webhooks(
 
 def settings(default: JsonObject, port: int, certificates: Path, health: str) -> JsonObject:
     """Return the module's configuration, changed for a process outside a pod."""
-    return default | {
+    changed = default | {
         "leaderElection": {"leaderElect": False},
-        "internalCertManagement": {"enable": False},
         "health": {"healthProbeBindAddress": health},
         "metrics": {"bindAddress": "0"},
-        "webhook": {"host": HOST, "port": port, "certDir": str(certificates)},
+        "webhook": {"host": HOST, "port": port},
         "clientConnection": {"qps": 1000, "burst": 2000},
     }
-
-
-def with_marker(probe: Probe, marker: Path) -> Probe:
-    """Recreate the marker while the operator starts: another cluster may have removed it."""
-
-    async def ask() -> str | None:
-        set_marker(marker)
-        return await probe()
-
-    return ask
-
-
-def set_marker(marker: Path) -> None:
-    """Create the file. Raise LocalClusterError if its folder is not writable."""
-    if marker.exists():
-        return
-    try:
-        marker.parent.mkdir(parents=True, exist_ok=True)
-        marker.write_text(_MARKER_TEXT)
-    except FileNotFoundError:
-        return  # another cluster removed the folder meanwhile: the next probe makes both again
-    except OSError as failure:
-        raise LocalClusterError(
-            f"The Training Operator waits for a file {marker}, which cannot be written:"
-            f" {failure.strerror}. Make that folder writable, or leave the component out."
-        ) from failure
-
-
-def remove_marker(marker: Path) -> None:
-    """Remove the file with its folders, unless another program wrote it."""
-    with contextlib.suppress(OSError):
-        if marker.read_text() == _MARKER_TEXT:
-            marker.unlink()
-            marker.parent.rmdir()
-            marker.parent.parent.rmdir()
+    if "certManagement" in default:  # Kubeflow Trainer's, which has no certDir
+        return changed | {"certManagement": {"enable": False}}
+    own = {"webhook": {**changed["webhook"], "certDir": str(certificates)}}
+    return changed | {"internalCertManagement": {"enable": False}} | own

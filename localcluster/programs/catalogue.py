@@ -146,6 +146,10 @@ CATALOGUE = {
         # With inlining: then its packages are already compiled for Kueue.
         _component("jobset", "sigs.k8s.io/jobset", {"jobset": ""}, 0.1, 60),
         _component(
+            "trainer", "github.com/kubeflow/trainer/v2",
+            {"trainer": "/cmd/trainer-controller-manager"}, 0.2, 70,
+        ),
+        _component(
             "kuberay", "github.com/ray-project/kuberay/ray-operator", {"kuberay": ""}, 0.8, 60,
             inlining=False,
         ),

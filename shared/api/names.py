@@ -46,6 +46,9 @@ ANNOTATION_SUBMITTED_DIGEST: Final = ANNOTATION_PREFIX + "submitted-digest"
 ANNOTATION_SUBMITTED_SUSPENDED: Final = ANNOTATION_PREFIX + "submitted-suspended"
 # On a component without pods, "true": it survives resets and suspensions.
 ANNOTATION_KEEP: Final = ANNOTATION_PREFIX + "keep"
+# On a TrainJob: the Jobs of its runtime, which its own status does not describe. Written by the
+# controller only.
+ANNOTATION_RUNTIME_JOBS: Final = ANNOTATION_PREFIX + "runtime-jobs"
 # On an AppWrapper, "true": nothing runs until a user removes it. `appwrapper hold` also writes who
 # holds it, for other users.
 ANNOTATION_HOLD: Final = ANNOTATION_PREFIX + "hold"

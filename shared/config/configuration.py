@@ -187,6 +187,7 @@ _OPERATORS: Final = (
     "jobset-system",
     "lws-system",
     "mpi-operator",
+    "kubeflow-system",
 )
 
 

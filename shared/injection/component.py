@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import orjson
@@ -18,7 +18,7 @@ from shared.api.names import (
 from shared.api.objects import JsonObject
 from shared.injection.fields import InjectionConflict, object_in, objects_in
 from shared.injection.pod_template import PodDefaults, fill_in, merge_pod_set_info
-from shared.kinds.kind import ROOT, PodSet, template_at, value_or_none
+from shared.kinds.kind import ROOT, Kind, PodSet, template_at, value_or_none
 from shared.kinds.table import known_kind
 
 # Full names for components that have only generateName. The API server would choose the suffix at
@@ -100,14 +100,25 @@ def component_to_create(
     """
     body = _copy(component["template"])
     _name_and_own(body, name, identity)
+    kind = known_kind(body)
+    if kind is not None and kind.pods_by:
+        identity = replace(identity, component=identity.component + 1)
+        _mark(body, kind.marked, identity.uid)
     for pod_set, info in zip(pod_sets, _infos(component, len(pod_sets)), strict=True):
         pod_template = template_at(body, pod_set.path)
         merge_pod_set_info(pod_template, info, pod_set.path)
         # These labels replace the template's: with another AppWrapper's name a pod would count
         # there.
         fill_in(pod_template, identity.labels, defaults, pod_set.path)
-    _replace_ended_pods_only(body)
+    _replace_ended_pods_only(kind, body)
     return body
+
+
+def _mark(body: JsonObject, path: str, uid: str) -> None:
+    """Label the object between component and pods: an orphaned one is found by the UID."""
+    parent, _, key = path.rpartition(".")
+    metadata = object_in(template_at(body, parent), key, parent)
+    object_in(metadata, "labels", path)[LABEL_UID] = uid
 
 
 # When a Job replaces a deleted pod. By default it does so at once, while the deleted pod runs on
@@ -118,9 +129,8 @@ _POLICY: Final = "podReplacementPolicy"
 _ONCE_ENDED: Final = "Failed"  # the API's name for a pod that has ended
 
 
-def _replace_ended_pods_only(body: JsonObject) -> None:
+def _replace_ended_pods_only(kind: Kind | None, body: JsonObject) -> None:
     """Set the policy of each Job spec in `body`, unless it is set already."""
-    kind = known_kind(body)
     for path in kind.job_specs(body) if kind else ():
         spec = value_or_none(body, path)
         if isinstance(spec, dict) and spec.get(_POLICY) is None:

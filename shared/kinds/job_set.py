@@ -20,7 +20,7 @@ from shared.kinds.kind import (
 )
 from shared.kinds.without_pods import SERVICES
 
-_JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
+JOB_INDEX: Final = "jobset.sigs.k8s.io/job-index"
 # An agent in each pod writes it if the JobSet has the restartStrategy InPlaceRestart (0.12, alpha).
 # The JobSet's controller then restarts the containers of all pods in step, counts these restarts,
 # and fails the JobSet above maxRestarts. It requires a backoffLimit of 2147483647 in every Job.
@@ -38,7 +38,7 @@ def pod_sets(template: JsonObject) -> tuple[PodSet, ...]:
                 replicas * pods_at_once(template, f"{job}.template.spec"),
                 {
                     TAS_POD_INDEX_LABEL: COMPLETION_INDEX,
-                    TAS_SUB_GROUP_INDEX_LABEL: _JOB_INDEX,
+                    TAS_SUB_GROUP_INDEX_LABEL: JOB_INDEX,
                     TAS_SUB_GROUP_COUNT: str(replicas),
                 },
             )

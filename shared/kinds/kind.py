@@ -319,6 +319,8 @@ class Kind:
     `versions`: the API versions in which its pod sets are known.
     `pod_sets`: an object's pod sets in Kueue's order; may raise PodSetError. None: no pods.
     `inferred`: Kueue infers the same pod sets; otherwise the webhook writes them into the spec.
+    `pods_by`: the Kind (`group/Kind`) of the next component, which makes the pods of its pod sets.
+    `marked`: the metadata of the object that is made of it, which gets the AppWrapper's UID.
     `report`: reads an object's status. None: the status shows no more than its pods.
     `rejections`: reasons of the Events by which its operator rejects an invalid object, if
     its status stays empty.
@@ -327,6 +329,8 @@ class Kind:
     `has_surviving_children`: objects that it made remain after its end and replace deleted pods.
     `owns`: what its controllers make for it: pods, makers of pods, and objects deleted with it.
     `finalizes_pods`: a finalizer keeps each pod until the controller has made its replacement.
+    `in_background`: it is deleted in the background, because webhooks may reject the update that
+    ends a deletion in the foreground.
     `idle_after_end`: once its status reports its end, nothing below it makes pods.
     `unwrapped`: users of teams may create it directly, and Kueue queues it itself.
     `uncounted`: pods, or parts of pods, that a counter misses, apart from the roles beyond `roles`.
@@ -346,6 +350,8 @@ class Kind:
     versions: tuple[str, ...] = ()
     pod_sets: Callable[[JsonObject], tuple[PodSet, ...]] | None = None
     inferred: bool = True
+    pods_by: str = ""
+    marked: str = ""
     report: Callable[[JsonObject], ComponentReport] | None = None
     rejections: tuple[str, ...] = ()
     ends: bool | None = None
@@ -353,6 +359,7 @@ class Kind:
     has_surviving_children: bool = False
     owns: tuple[Resource, ...] = ()
     finalizes_pods: bool = False
+    in_background: bool = False
     idle_after_end: bool = False
     makers: tuple[Maker, ...] = ()
     index_label: IndexLabel | None = None

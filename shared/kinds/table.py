@@ -34,6 +34,7 @@ from shared.kinds.pod import POD
 from shared.kinds.pytorch_job import PYTORCH_JOB
 from shared.kinds.ray import RAY_CLUSTER, RAY_JOB
 from shared.kinds.scaled import DEPLOYMENT, STATEFUL_SET
+from shared.kinds.train_job import TRAIN_JOB, TRAINING_RUNTIME
 from shared.kinds.uncounted_pods import Counter, Uncounted, resources_used
 from shared.kinds.without_pods import CLAIM, CONFIG_MAP, POD_GROUP, SECRET, SERVICE, SERVICE_ACCOUNT
 
@@ -54,6 +55,8 @@ KINDS: Final = (
     JOB_SET,
     LEADER_WORKER_SET,
     MPI_JOB,
+    TRAINING_RUNTIME,
+    TRAIN_JOB,
 )
 BY_GROUP_KIND: Final = {each.group_kind: each for each in KINDS}
 """By `group/Kind`, or `Kind` in the core group; in any version."""
@@ -83,6 +86,12 @@ def is_idle(group_kind: str, *, ended: bool) -> bool:
     """
     kind = BY_GROUP_KIND.get(group_kind)
     return kind is not None and (PODS not in kind.owns or (ended and kind.idle_after_end))
+
+
+def makes_pods(template: JsonObject) -> bool:
+    """True if the object's operator makes pods for it, of its own pod sets or of another's."""
+    kind = known_kind(template)
+    return kind is not None and PODS in kind.owns
 
 
 def report_of(group_kind: str, item: JsonObject) -> ComponentReport:

@@ -139,6 +139,8 @@ _VERSIONS = {
     ("kubeflow.org", "PyTorchJob"): ("kubeflow.org/v1",),
     ("kubeflow.org", "MPIJob"): ("kubeflow.org/v1", "kubeflow.org/v2beta1"),
     ("leaderworkerset.x-k8s.io", "LeaderWorkerSet"): ("leaderworkerset.x-k8s.io/v1",),
+    ("trainer.kubeflow.org", "TrainingRuntime"): ("trainer.kubeflow.org/v1alpha1",),
+    ("trainer.kubeflow.org", "TrainJob"): ("trainer.kubeflow.org/v1alpha1",),
     ("ray.io", "RayCluster"): ("ray.io/v1",),
     ("ray.io", "RayJob"): ("ray.io/v1",),
 }
@@ -167,6 +169,9 @@ def _groups_of_pods(kind: str, spec: Any) -> Iterator[list[Any]]:
         yield cluster.get("workerGroupSpecs") or []
     elif kind == "JobSet":
         yield spec.get("replicatedJobs") or []
+    elif kind == "TrainingRuntime":
+        yield [spec.get("mlPolicy") or {}]
+        yield ((spec.get("template") or {}).get("spec") or {}).get("replicatedJobs") or []
     elif kind in ("PyTorchJob", "MPIJob"):
         roles = spec.get(f"{kind.removesuffix('Job').lower()}ReplicaSpecs") or {}
         yield list(roles.values())

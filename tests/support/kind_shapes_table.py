@@ -1,6 +1,7 @@
 """The recorded table: what the real API server and operators made of each shape of each Kind."""
 
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Self
 
@@ -10,6 +11,7 @@ import yaml
 from shared.api.objects import JsonObject
 from shared.kinds.table import pod_sets_once_admitted
 from tests.support.builders.admission import component, errors_of, patch_of, queued, team_facts
+from tests.support.builders.kind_shapes import beside
 
 FILE: Final = Path(__file__).resolve().parents[1] / "golden" / "kind-shapes.yaml"
 _HEAD: Final = """\
@@ -38,12 +40,12 @@ class Answer:
     @classmethod
     def to(cls, template: JsonObject) -> Self:
         known = team_facts()
-        submitted = queued(component(template))
+        submitted = queued(*map(component, [template, *beside(template)]))
         stored: Any = jsonpatch.apply_patch(submitted, patch_of(submitted, known=known))
         if errors := errors_of(stored, known=known):
             return cls(0, errors[0].removeprefix("spec.components[0]."))
-        [wrapped] = stored["spec"]["components"]
-        return cls(sum(each.replicas for each in pod_sets_once_admitted(wrapped)))
+        pod_sets = map(pod_sets_once_admitted, stored["spec"]["components"])
+        return cls(sum(each.replicas for each in chain.from_iterable(pod_sets)))
 
 
 Table = dict[str, dict[str, tuple[Made, Answer]]]

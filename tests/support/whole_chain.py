@@ -16,7 +16,7 @@ from webhook.verdicts import Allowed, Patched, Verdict
 
 OVERLAYS = ("default", "mlbatch")
 # Kinds that overlay mlbatch allows no user to wrap.
-_NOT_IN_MLBATCH = {"JobSet", "LeaderWorkerSet", "MPIJob"}
+_NOT_IN_MLBATCH = {"JobSet", "LeaderWorkerSet", "MPIJob", "TrainingRuntime", "TrainJob"}
 
 
 def is_for(made: JsonObject, overlay: str) -> bool:

@@ -102,7 +102,6 @@ _NEVER_WRAPPED: Final = {
     "kubeflow.org/TFJob",
     "kubeflow.org/XGBoostJob",
     "ray.io/RayService",
-    "trainer.kubeflow.org/TrainJob",
 }
 _QUEUED: Final = _NEVER_WRAPPED | {each.group_kind for each in KINDS if each.pod_sets is not None}
 

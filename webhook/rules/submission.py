@@ -14,6 +14,7 @@ from shared.kinds.table import (
     every_pod_template,
     has_more_templates,
     inferred_pod_sets,
+    makes_pods,
     unreadable,
 )
 from shared.kinds.uncounted_pods import Counter
@@ -252,9 +253,9 @@ def templates_of(
 
 
 def has_pods(component: JsonObject) -> bool:
-    """True if an element of spec.components has readable pod sets."""
+    """True if an element of spec.components has readable pod sets, or makes another one's pods."""
     try:
-        return bool(component_pod_sets(component))
+        return bool(component_pod_sets(component)) or makes_pods(component["template"])
     except PodSetError:
         return False
 

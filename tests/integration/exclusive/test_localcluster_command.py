@@ -189,7 +189,7 @@ async def test_unknown_component_lists_the_known_ones() -> None:
         1,
         "localcluster: There is no component knative. Those that can be added are:"
         " cert-manager, coscheduler, jobset, kuberay, leaderworkerset, mpi-operator,"
-        " training-operator.\n",
+        " trainer, training-operator.\n",
     )
 
 

@@ -54,6 +54,25 @@ _ONE_ROLE: Final[JsonObject] = {"replicas": 1, "restartPolicy": "Never", "templa
 _TWO: Final[JsonObject] = {**_ONE_ROLE, "replicas": 2}
 _NAMELESS: Final[JsonObject] = {"replicas": 2, "restartPolicy": "Never"}
 
+
+def _runtime_job(name: str, step: str = "", **spec: Any) -> JsonObject:
+    labels = {"trainer.kubeflow.org/trainjob-ancestor-step": step} if step else {}
+    container = {"name": "node", "image": "none", "resources": {"limits": {GPU: "1"}}}
+    pods = {**_ONCE, "spec": {"restartPolicy": "Never", "containers": [container]}}
+    return {
+        "name": name,
+        "template": {"metadata": {"labels": labels}, "spec": {**spec, "template": pods}},
+    }
+
+
+def _runtime(*jobs: JsonObject, **policy: Any) -> JsonObject:
+    return {"mlPolicy": policy, "template": {"spec": {"replicatedJobs": list(jobs)}}}
+
+
+_TRAINS: Final = _runtime_job("node", "trainer", parallelism=5)
+_HELPS: Final = {**_runtime_job("extra", parallelism=2, completions=3), "replicas": 2}
+
+
 # The ordinary object of each Kind: its apiVersion and its spec.
 _ORDINARY: Final[dict[str, tuple[str, JsonObject]]] = {
     "Pod": ("v1", _ONCE["spec"]),
@@ -87,6 +106,10 @@ _ORDINARY: Final[dict[str, tuple[str, JsonObject]]] = {
     "kubeflow.org/MPIJob": (
         "kubeflow.org/v2beta1",
         {"mpiReplicaSpecs": {"Launcher": _ONE_ROLE, "Worker": _TWO}},
+    ),
+    "trainer.kubeflow.org/TrainingRuntime": (
+        "trainer.kubeflow.org/v1alpha1",
+        _runtime(_TRAINS, _HELPS, numNodes=2),
     ),
     "ray.io/RayCluster": ("ray.io/v1", _CLUSTER),
     "ray.io/RayJob": (
@@ -123,6 +146,7 @@ def _version(api_version: str) -> dict[str, JsonObject]:
 _TEMPLATES: Final = {"null": None, "a string": "x"}
 _ROLES: Final[dict[str, Any]] = {"null": None, "a list": [], "without template": _NAMELESS}
 _JOBS: Final = "spec.replicatedJobs"
+_RUNTIME_JOBS: Final = "spec.template.spec.replicatedJobs"
 _LWS: Final = "spec.leaderWorkerTemplate"
 _TORCH, _MPI = "spec.pytorchReplicaSpecs", "spec.mpiReplicaSpecs"
 _LISTS: Final[dict[str, Any]] = {"null": None, "an object": {}, "[null]": [None], "[{}]": [{}]}
@@ -217,6 +241,31 @@ SHAPES: Final[dict[str, dict[str, JsonObject]]] = {
         "role worker": {_MPI: {"Launcher": _ONE_ROLE, "worker": _TWO}},
         **_version("kubeflow.org/v1alpha2"),
     },
+    "trainer.kubeflow.org/TrainingRuntime": {
+        "ordinary": {},
+        **_of("spec.mlPolicy.numNodes", {**_COUNTS, "0": 0}),
+        **_of("spec.mlPolicy", {"null": None, "{}": {}, "a string": "x"}),
+        "torch": {"spec.mlPolicy.torch": {}},
+        "mpi": {
+            "spec": _runtime(
+                {**_runtime_job("launcher", "trainer"), "replicas": 1},
+                _runtime_job("node", parallelism=3),
+                numNodes=1,
+                mpi={"numProcPerNode": 1},
+            )
+        },
+        "two trainers": {_RUNTIME_JOBS: [_TRAINS, _runtime_job("other", "trainer")]},
+        "no trainer": {_RUNTIME_JOBS: [_HELPS]},
+        **_of(f"{_RUNTIME_JOBS}[1].replicas", {"-1": -1, "a string": "2", "null": None, "0": 0}),
+        **_of(
+            f"{_RUNTIME_JOBS}[1].template.spec.parallelism",
+            {"-1": -1, "a string": "2", "null": None, "0": 0},
+        ),
+        **_of(f"{_RUNTIME_JOBS}[1].template", _TEMPLATES),
+        **_of(_RUNTIME_JOBS, _LISTS),
+        "two Jobs of one name": {_RUNTIME_JOBS: [_TRAINS, _HELPS, _HELPS]},
+        "101 Jobs": {_RUNTIME_JOBS: [_runtime_job(f"j{index}") for index in range(_MANY)]},
+    },
     "ray.io/RayCluster": {"ordinary": {}, **_of_ray("spec")},
     "ray.io/RayJob": {
         "ordinary": {},
@@ -245,3 +294,19 @@ def shaped(kind: str, name: str) -> JsonObject:
             place = place[each]
         place[last] = orjson.loads(orjson.dumps(value))
     return made
+
+
+def beside(template: JsonObject) -> list[JsonObject]:
+    """Returns what must be created after the object before it has pods: its TrainJob."""
+    if template["kind"] != "TrainingRuntime":
+        return []
+    name = template["metadata"]["name"]
+    ref = {"apiGroup": "trainer.kubeflow.org", "kind": "TrainingRuntime", "name": name}
+    return [
+        {
+            "apiVersion": template["apiVersion"],
+            "kind": "TrainJob",
+            "metadata": {"name": name},
+            "spec": {"runtimeRef": ref},
+        }
+    ]

@@ -10,6 +10,8 @@ from tests.support.cluster.resources import (
     MPI_JOBS,
     RAY_CLUSTERS,
     RAY_JOBS,
+    TRAIN_JOBS,
+    TRAINING_RUNTIMES,
 )
 
 
@@ -150,4 +152,39 @@ def mpi_job(
             "mpiReplicaSpecs": roles,
             "runPolicy": {"backoffLimit": 0, "cleanPodPolicy": "None", **policy},
         },
+    }
+
+
+def runtime_job(
+    name: str, template: JsonObject | None = None, *, step: str = "", **fields: Any
+) -> JsonObject:
+    """Builds one of a runtime's Jobs without retries. `fields` are beside its name and template."""
+    template = template or _least_template()
+    template["spec"]["containers"][0]["name"] = "node" if step == "trainer" else step or "main"
+    labels = {"trainer.kubeflow.org/trainjob-ancestor-step": step} if step else {}
+    spec = {"backoffLimit": 0, "template": template}
+    return {"name": name, "template": {"metadata": {"labels": labels}, "spec": spec}, **fields}
+
+
+def training_runtime(name: str, *jobs: JsonObject, nodes: int = 1, **spec: Any) -> JsonObject:
+    """Builds the runtime of a TrainJob. `spec` is that of its JobSet."""
+    return {
+        "apiVersion": TRAINING_RUNTIMES.gvk.api_version,
+        "kind": TRAINING_RUNTIMES.kind,
+        "metadata": {"name": name},
+        "spec": {
+            "mlPolicy": {"numNodes": nodes},
+            "template": {"spec": {"replicatedJobs": list(jobs), **spec}},
+        },
+    }
+
+
+def train_job(name: str, **spec: Any) -> JsonObject:
+    """Builds a TrainJob on the TrainingRuntime of its own name."""
+    ref = {"apiGroup": TRAIN_JOBS.group, "kind": TRAINING_RUNTIMES.kind, "name": name}
+    return {
+        "apiVersion": TRAIN_JOBS.gvk.api_version,
+        "kind": TRAIN_JOBS.kind,
+        "metadata": {"name": name},
+        "spec": {"runtimeRef": ref, **spec},
     }

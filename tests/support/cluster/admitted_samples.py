@@ -47,10 +47,10 @@ def pod_templates(template: JsonObject) -> list[JsonObject]:
             return [template["spec"]["template"]]
         case "PyTorchJob":
             return [each["template"] for each in template["spec"]["pytorchReplicaSpecs"].values()]
-        case "PodGroup" | "Service" | "ConfigMap" | "PersistentVolumeClaim":
+        case "PodGroup" | "Service" | "ConfigMap" | "PersistentVolumeClaim" | "TrainJob":
             return []
-        case "JobSet":
-            jobs = template["spec"]["replicatedJobs"]
+        case "JobSet" | "TrainingRuntime":
+            jobs = template["spec"].get("template", template)["spec"]["replicatedJobs"]
             return [each["template"]["spec"]["template"] for each in jobs]
         case "MPIJob":
             return [each["template"] for each in template["spec"]["mpiReplicaSpecs"].values()]
@@ -64,11 +64,23 @@ def pod_templates(template: JsonObject) -> list[JsonObject]:
             pytest.fail(f"a sample wraps a {kind}: say where its pods are")
 
 
+_TAS = "workload.codeflare.dev.appwrapper/tas"
 # The pod sets that the webhook writes: Kueue does not infer them for these Kinds.
 _DECLARED: dict[str, list[JsonObject]] = {
     "MPIJob": [
         {"path": "template.spec.mpiReplicaSpecs.Launcher.template", "replicas": 1},
         {"path": "template.spec.mpiReplicaSpecs.Worker.template", "replicas": 2},
+    ],
+    "TrainingRuntime": [
+        {
+            "path": "template.spec.template.spec.replicatedJobs[0].template.spec.template",
+            "replicas": 2,
+            "annotations": {
+                f"{_TAS}-pod-index-label": "batch.kubernetes.io/job-completion-index",
+                f"{_TAS}-sub-group-index-label": "jobset.sigs.k8s.io/job-index",
+                f"{_TAS}-sub-group-count": "1",
+            },
+        }
     ],
     "LeaderWorkerSet": [
         {"path": "template.spec.leaderWorkerTemplate.workerTemplate", "replicas": 6}

@@ -68,9 +68,9 @@ def test_the_mlbatch_overlay() -> None:
     assert config.fault_tolerance.fail_unschedulable == timedelta(minutes=2)
 
 
-def test_the_default_wraps_three_kinds_more() -> None:
+def test_the_default_wraps_five_kinds_more() -> None:
     more = kinds(Configuration().appwrapper.allowed_kinds.wrapped) - WRAPPED
-    assert more == {"JobSet", "LeaderWorkerSet", "MPIJob"}
+    assert more == {"JobSet", "LeaderWorkerSet", "MPIJob", "TrainingRuntime", "TrainJob"}
 
 
 def test_in_mlbatch_everything_that_serves_all_teams_is_in_one_namespace() -> None:

@@ -82,6 +82,7 @@ def test_the_controller_runs_every_kind_that_may_be_wrapped() -> None:
         ("batch", "jobs"), ("kubeflow.org", "pytorchjobs"), ("kubeflow.org", "mpijobs"),
         ("ray.io", "rayjobs"), ("ray.io", "rayclusters"), ("jobset.x-k8s.io", "jobsets"),
         ("leaderworkerset.x-k8s.io", "leaderworkersets"), ("scheduling.x-k8s.io", "podgroups"),
+        ("trainer.kubeflow.org", "trainjobs"), ("trainer.kubeflow.org", "trainingruntimes"),
     }  # fmt: skip
     for group, resource in workloads:
         assert verbs("appwrapper-controller", group, resource) == FULL_LIFE, resource

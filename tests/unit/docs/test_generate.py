@@ -43,7 +43,7 @@ def test_a_command_of_the_page_runs(command: str, stdin: str) -> None:
 
 
 def test_every_command_is_found() -> None:
-    assert len(COMMANDS) == SHELL.count("appwrapper generate") == 9
+    assert len(COMMANDS) == SHELL.count("appwrapper generate") == 10
 
 
 def test_the_page_shows_the_printed_output() -> None:

@@ -69,7 +69,7 @@ def test_options_reach_the_supervisor() -> None:
             LocalClusterError,
             "There is no component argo, kserve. Those that can be added are:"
             " cert-manager, coscheduler, jobset, kuberay, leaderworkerset, mpi-operator,"
-            " training-operator.",
+            " trainer, training-operator.",
             id="unknown components",
         ),
         pytest.param(

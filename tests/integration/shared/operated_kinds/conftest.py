@@ -1,4 +1,4 @@
-"""A cluster with the real operators of LeaderWorkerSets and MPIJobs, for this folder alone.
+"""A cluster with the operators of LeaderWorkerSets, MPIJobs and TrainJobs, for this folder alone.
 
 Other tests define these Kinds, take them away and miss them, on the cluster that all workers share.
 """
@@ -19,7 +19,7 @@ from tests.support.observer.observer import Observer
 from tests.support.team import WORKER
 
 _OBSERVER: pytest.StashKey[Observer] = pytest.StashKey()
-COMPONENTS = frozenset({"leaderworkerset", "mpi-operator"})
+COMPONENTS = frozenset({"jobset", "leaderworkerset", "mpi-operator", "trainer"})
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")

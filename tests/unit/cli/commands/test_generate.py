@@ -51,6 +51,12 @@ def test_files_are_merged_then_set_then_set_string(values: str, tmp_path: Path) 
     assert component["template"]["spec"]["pytorchReplicaSpecs"]["Worker"]["replicas"] == 2
 
 
+def test_it_makes_a_train_job_on_request(values: str) -> None:
+    made = yaml.safe_load(ran("-f", values, "--kind", "trainjob")[1])
+    kinds = [each["template"]["kind"] for each in made["spec"]["components"]]
+    assert kinds == ["TrainingRuntime", "TrainJob"]
+
+
 def test_standard_input_is_a_file(values: str) -> None:
     made = yaml.safe_load(ran("-f", values, "-f", "-", stdin="jobName: other")[1])
     assert made["metadata"]["name"] == "other"

@@ -7,6 +7,7 @@ import pytest
 from cli.logs.ranks import pod_ranks
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import JsonObject
+from tests.support.builders.operated_kinds import runtime_job, train_job, training_runtime
 from tests.support.manifests import SAMPLES, document
 
 COMPONENT = "workload.codeflare.dev/component"
@@ -51,6 +52,27 @@ def plain_pod(**component: Any) -> JsonObject:
 def job(parallelism: int) -> JsonObject:
     spec = {"parallelism": parallelism, "template": POD_SPEC}
     return {"template": {"apiVersion": "batch/v1", "kind": "Job", "spec": spec}}
+
+
+def test_the_pods_of_a_train_job_are_numbered_by_its_runtime() -> None:
+    runtime = training_runtime(
+        "t", runtime_job("data"), runtime_job("node", step="trainer"), nodes=3
+    )
+    whole = wrapped(plain_pod(), {"template": runtime}, {"template": train_job("t")})
+    ranks = pod_ranks(whole)
+    assert ranks.expected == 5
+    name = "jobset.sigs.k8s.io/replicatedjob-name"
+    job_index = "jobset.sigs.k8s.io/job-index"
+    found = labelled(2, {name: "node", COMPLETION: "2", job_index: "0"})
+    assert ranks.of(found) == 4
+    assert ranks.of(labelled(1, {name: "node", COMPLETION: "2", job_index: "0"})) is None
+
+
+def test_the_pods_of_a_train_job_that_helps_have_no_rank() -> None:
+    runtime = {"template": training_runtime("t", runtime_job("node"))}
+    helps = {"workload.codeflare.dev.appwrapper/helper": "true"}
+    whole = wrapped(runtime, {"template": train_job("t"), "annotations": helps}, plain_pod())
+    assert pod_ranks(whole).expected == 1
 
 
 @pytest.mark.parametrize(

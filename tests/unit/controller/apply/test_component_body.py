@@ -6,15 +6,18 @@ from typing import Any
 import orjson
 import pytest
 
-from controller.apply.component_body import Additions, component_body
+from controller.apply.component_body import Additions, component_body, with_runtime_jobs
 from controller.facts.recorder_environment import Recording
 from shared.api.appwrapper import AppWrapper
+from shared.api.names import ANNOTATION_RUNTIME_JOBS
 from shared.api.objects import JsonObject
 from shared.injection.avoided_hosts import AvoidedHosts
 from shared.injection.pod_template import PodDefaults
 from shared.kinds.kind import template_at
 from shared.kinds.table import component_pod_sets
+from shared.kinds.train_job import jobs_of
 from tests.support.builders import wrapped_kinds
+from tests.support.builders.operated_kinds import runtime_job, train_job, training_runtime
 
 ADDITIONS = Additions(
     AvoidedHosts(unwanted=("host-1",)),
@@ -101,3 +104,28 @@ def test_every_pod_template_is_prepared_and_the_spec_stays_as_kueue_knows_it(nam
             assert container["terminationMessagePolicy"] == "FallbackToLogsOnError"
             assert {"name": "AW_ATTEMPT", "value": "2"} in container["env"]
         assert "affinity" in spec
+
+
+RUNTIME = training_runtime("t", runtime_job("node", step="trainer"), nodes=3)
+
+
+def test_a_train_job_is_annotated_with_the_jobs_of_its_runtime() -> None:
+    body = train_job("t")
+    body["metadata"]["annotations"] = {"a": "b", ANNOTATION_RUNTIME_JOBS: "forged"}
+    with_runtime_jobs(body, orjson.dumps({"template": RUNTIME}))
+    jobs = '{"jobs":[{"name":"node","replicas":1,"pods":3}]}'
+    assert jobs == jobs_of(RUNTIME)
+    assert body["metadata"]["annotations"] == {"a": "b", ANNOTATION_RUNTIME_JOBS: jobs}
+
+
+@pytest.mark.parametrize("before", [b"", orjson.dumps({"template": wrapped_kinds.pod()})])
+def test_one_without_a_runtime_is_not_annotated(before: bytes) -> None:
+    body = train_job("t")
+    with_runtime_jobs(body, before)
+    assert body == train_job("t")
+
+
+def test_no_other_kind_is_annotated() -> None:
+    body = wrapped_kinds.pod()
+    with_runtime_jobs(body, orjson.dumps({"template": RUNTIME}))
+    assert body == wrapped_kinds.pod()

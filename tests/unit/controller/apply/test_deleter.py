@@ -15,6 +15,7 @@ from controller.phases.phase import Phase
 from controller.phases.snapshot import FaultTolerance, Snapshot
 from shared.api.appwrapper import AppWrapper
 from shared.api.objects import PODS
+from shared.kinds.train_job import TRAIN_JOB
 from shared.kube.client import (
     ApiError,
     Conflict,
@@ -323,6 +324,19 @@ async def test_an_idle_component_is_deleted_in_the_background(
     [call] = bench.kube.called("delete")
     assert (call.kwargs["propagation"] is Propagation.BACKGROUND) is in_background
     assert bench.deletions.known("u1").collected == ({"uid-a"} if in_background else set())
+
+
+@pytest.mark.parametrize("deleting", [False, True])
+async def test_a_train_job_is_deleted_in_the_background_even_if_another_client_began(
+    deleting: bool,
+) -> None:
+    """The update that ends a foreground deletion is rejected once its runtime is gone."""
+    train_job = replace(DEPLOYED[0], resource=TRAIN_JOB.resource, deleting=deleting)
+    bench = DeleterBench(None)
+    for _ in range(2):
+        await bench.delete(observation(deployed=(train_job,)), DeletionMode.GRACEFUL)
+    [call] = bench.kube.called("delete")
+    assert call.kwargs["propagation"] is Propagation.BACKGROUND
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,8 @@ def test_another_status_is_not_definite_whatever_the_message(status: int) -> Non
         'pods "a" is forbidden: error looking up service account t/a: "a" not found',
         'pods is forbidden: User "u" cannot create resource "pods" in API group ""',
         "spec.a: Invalid value: 1: of no webhook",
+        f'{WEBHOOK}spec.RuntimeRef: Invalid value: {{"name":"a"}}: TrainingRuntime "a" not found: '
+        "specified trainingRuntime must be created before the TrainJob is created",
         "",
     ],
 )

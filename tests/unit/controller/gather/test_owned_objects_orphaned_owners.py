@@ -21,6 +21,7 @@ from shared.kube.client import (
     Unreachable,
 )
 from tests.support.builders.gathering import FakeDiscovery, Unserved
+from tests.support.cluster.resources import JOB_SETS
 from tests.support.fakes.fake_clock import FakeClock
 from tests.support.fakes.fake_kube import FakeKube, listed
 
@@ -50,7 +51,7 @@ class MakersBench:
         self.kube = FakeKube(lists=list(lists))
         kube: Any = self.kube
         self.served = FakeDiscovery()
-        self.served.more = (RAY_CLUSTERS, STATEFUL_SETS)
+        self.served.more = (RAY_CLUSTERS, STATEFUL_SETS, JOB_SETS)
         served: Any = self.served
         self.lists = LiveLists(kube, served, Unserved(kube, FakeClock(), obstacle))
 
@@ -74,6 +75,7 @@ class MakersBench:
 JOB_SET = ("jobset.x-k8s.io/v1alpha2", "JobSet")
 DEPLOYMENT = ("apps/v1", "Deployment")
 RAY_JOB = ("ray.io/v1", "RayJob")
+TRAIN_JOB = ("trainer.kubeflow.org/v1alpha1", "TrainJob")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +94,10 @@ RAY_JOB = ("ray.io/v1", "RayJob")
                 (RAY_CLUSTERS, "ray.io/originated-from-cr-name=train"),
                 (JOBS, "ray.io/originated-from-cr-name=train"),
             ],
+        ),
+        (
+            TRAIN_JOB,
+            [(JOB_SETS, f"{UID}=u1"), (JOBS, "jobset.sigs.k8s.io/jobset-name=train")],
         ),
         (("batch/v1", "Job"), []),
         (("v1", "Pod"), []),
@@ -129,6 +135,14 @@ async def test_a_ray_cluster_makes_pods_of_several_templates() -> None:
     workers = maker("b", {"headGroupSpec": template("u2"), "workerGroupSpecs": [template("u1")]})
     bench = MakersBench([listed(9, head, workers)], [listed(9)])
     assert [each.name for each in await bench.find(RAY_JOB)] == ["a", "b"]
+
+
+async def test_a_job_set_makes_pods_of_the_templates_of_its_jobs() -> None:
+    def jobs(uid: str) -> dict[str, Any]:
+        return {"replicatedJobs": [{"template": {"spec": template(uid)}}]}
+
+    bench = MakersBench([listed(9, maker("a", jobs("u1")), maker("b", jobs("u2")))], [listed(9)])
+    assert [each.name for each in await bench.find(TRAIN_JOB)] == ["a"]
 
 
 async def test_each_once() -> None:

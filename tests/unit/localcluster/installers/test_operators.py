@@ -9,12 +9,9 @@ from localcluster.installers.manifests import HostWebhook
 from localcluster.installers.operators import (
     OPERATORS,
     OperatorWebhooks,
-    remove_marker,
-    set_marker,
     settings,
     webhooks,
 )
-from localcluster.machine.errors import LocalClusterError
 
 SHIPPED = """
 kind: ValidatingWebhookConfiguration
@@ -71,6 +68,14 @@ def test_the_settings_differ_from_the_modules_outside_a_pod() -> None:
     }
 
 
+def test_kubeflow_trainer_reads_its_certificate_below_its_scratch_folder() -> None:
+    default = {"certManagement": {"enable": True}, "webhook": {"port": 9443}}
+    changed = settings(default, 20443, Path("/cluster/tls"), "127.0.0.1:20081")
+    assert changed["certManagement"] == {"enable": False}
+    assert changed["webhook"] == {"host": "127.0.0.1", "port": 20443}
+    assert "internalCertManagement" not in changed
+
+
 def test_cert_managers_role_is_bound_to_its_account_and_grants_nothing_by_wildcard() -> None:
     operator = OPERATORS["cert-manager"]
     role, binding = operator.own_roles
@@ -96,45 +101,3 @@ def test_every_placeholder_of_an_operator_has_a_value(name: str) -> None:
         values["settings"] = "x"
     for each in (*operator.arguments, *operator.environment.values()):
         assert "{" not in each.format(**values)
-
-
-@pytest.fixture
-def marker(tmp_path: Path) -> Path:
-    return tmp_path / "k8s-webhook-server" / "serving-certs" / "tls.crt"
-
-
-def test_the_marker_exists_after_each_request_and_leaves_nothing(marker: Path) -> None:
-    set_marker(marker)
-    set_marker(marker)
-    assert marker.exists()
-    remove_marker(marker)
-    assert not marker.parent.parent.exists()
-    remove_marker(marker)
-
-
-def test_a_foreign_certificate_is_not_replaced(marker: Path) -> None:
-    marker.parent.mkdir(parents=True)
-    marker.write_text("a certificate")
-    set_marker(marker)
-    remove_marker(marker)
-    assert marker.read_text() == "a certificate"
-
-
-def test_a_folder_that_another_cluster_removes_meanwhile_is_made_by_the_next_request(
-    marker: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with monkeypatch.context() as meanwhile:
-        meanwhile.setattr(Path, "mkdir", lambda *_, **__: None)
-        set_marker(marker)
-    set_marker(marker)
-    assert marker.exists()
-
-
-def test_a_place_that_cannot_be_written_is_named(marker: Path) -> None:
-    marker.parent.parent.write_text("a file where a folder should be")
-    with pytest.raises(LocalClusterError) as caught:
-        set_marker(marker)
-    assert str(caught.value) == (
-        f"The Training Operator waits for a file {marker}, which cannot be written:"
-        " Not a directory. Make that folder writable, or leave the component out."
-    )

@@ -47,7 +47,7 @@ def test_components_are_grouped_by_the_minor_release_of_their_kubernetes_librari
         "v0.31": ["training-operator"],
         "v0.34": ["cert-manager", "coscheduler", "leaderworkerset", "mpi-operator"],
         "v0.35": ["kuberay", "kueue-0.16.1"],
-        "v0.36": ["jobset", "kueue", "kwok"],
+        "v0.36": ["jobset", "kueue", "kwok", "trainer"],
         "v0.37": ["helm", "kubectl", "kubernetes", "node"],
     }
 

@@ -10,7 +10,9 @@ from shared.injection.component import ComponentIdentity, component_to_create, g
 from shared.injection.fields import InjectionConflict
 from shared.injection.pod_template import PodDefaults, pod_defaults
 from shared.kinds.kind import PodSet, PodSetPathError
+from shared.kinds.table import pod_sets_to_declare
 from tests.support.builders.autopilot import GPU, HEALTH, config
+from tests.support.builders.operated_kinds import runtime_job, training_runtime
 
 IDENTITY = ComponentIdentity(namespace="team1", name="train", uid="u1", attempt=2, component=1)
 OURS = {
@@ -359,3 +361,25 @@ def test_so_do_the_jobs_of_a_job_set_and_nothing_else_has_such_a_policy() -> Non
     assert others == jobs[1:]
     deployment = {"apiVersion": "apps/v1", "kind": "Deployment", "spec": pods}
     assert "podReplacementPolicy" not in created({"template": deployment})["spec"]
+
+
+def test_the_pods_of_a_runtime_are_those_of_the_train_job_after_it() -> None:
+    """The JobSet in between has the UID: it is found if another client orphans it."""
+    runtime = training_runtime("t", runtime_job("node", step="trainer"))
+    pod_sets = pod_sets_to_declare(runtime) or ()
+    made = component_to_create({"template": runtime}, pod_sets, "t", IDENTITY, NO_DEFAULTS)
+    assert made["metadata"]["labels"] == OURS
+    job_set = made["spec"]["template"]
+    assert job_set["metadata"] == {"labels": {"workload.codeflare.dev/uid": "u1"}}
+    job = job_set["spec"]["replicatedJobs"][0]["template"]["spec"]
+    assert job["podReplacementPolicy"] == "Failed"
+    own = {"workload.codeflare.dev/component": "2"}
+    assert job["template"]["metadata"]["labels"] == OURS | own
+
+
+@pytest.mark.parametrize("metadata", [1, {"labels": []}])
+def test_a_runtime_whose_metadata_cannot_be_read_is_not_created(metadata: Any) -> None:
+    runtime = training_runtime("t", runtime_job("node"))
+    runtime["spec"]["template"]["metadata"] = metadata
+    with pytest.raises(InjectionConflict):
+        component_to_create({"template": runtime}, (), "t", IDENTITY, NO_DEFAULTS)
