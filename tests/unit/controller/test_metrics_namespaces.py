@@ -91,5 +91,5 @@ def test_every_reason_that_the_code_finds_is_known() -> None:
 MAKERS = ("Finding", "failure")
 
 
-def is_reason(node: ast.expr) -> TypeGuard[ast.Attribute]:
+def is_reason(node: ast.AST) -> TypeGuard[ast.Attribute]:
     return isinstance(node, ast.Attribute) and getattr(node.value, "id", "") == "Reason"
