@@ -143,7 +143,7 @@ CATALOGUE = {
             "training-operator", "github.com/kubeflow/training-operator",
             {"training-operator": "/cmd/training-operator.v1"}, 0.8, 60, inlining=False,
         ),
-        # With inlining: then its packages are already compiled for Kueue.
+        # With inlining: then the packages of these two are already compiled for Kueue.
         _component("jobset", "sigs.k8s.io/jobset", {"jobset": ""}, 0.1, 60),
         _component(
             "trainer", "github.com/kubeflow/trainer/v2",

@@ -125,6 +125,7 @@ OURS = [rule("workload.codeflare.dev", "v1beta2", ["CREATE", "UPDATE"], "appwrap
             [
                 rule("kubeflow.org", "*", ["CREATE"], "pytorchjobs"),
                 rule("ray.io", "*", ["CREATE"], "rayjobs", "rayclusters"),
+                rule("trainer.kubeflow.org", "*", ["CREATE"], "trainjobs"),
             ],
         ),
     ],

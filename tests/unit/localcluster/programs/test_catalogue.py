@@ -138,7 +138,7 @@ def test_prometheus_is_built_without_the_clouds_that_it_can_look_for_targets_in(
 
 def test_operators_that_the_benchmark_does_not_run_are_built_without_inlining() -> None:
     measured = {"etcd", "kubernetes", "kubectl", "node", "pause", "kwok", "kueue", "appwrapper"}
-    as_others = {"jobset", "helm"}  # whose packages are compiled with it already
+    as_others = {"jobset", "helm", "trainer"}  # whose packages are compiled with it already
     assert {name for name, each in CATALOGUE.items() if each.inlining} == measured | as_others
     assert "-gcflags=all=-dwarf=false -c=1" in CATALOGUE["etcd"].build_flags
     assert "-gcflags=all=-dwarf=false -c=1 -l" in CATALOGUE["kuberay"].build_flags

@@ -264,6 +264,7 @@ def test_kinds_that_report_their_end() -> None:
         "kubeflow.org/PyTorchJob",
         "kubeflow.org/MPIJob",
         "jobset.x-k8s.io/JobSet",
+        "trainer.kubeflow.org/TrainJob",
         "ray.io/RayJob",
     }
     assert not record_of("apps/StatefulSet").ends
