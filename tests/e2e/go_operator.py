@@ -16,6 +16,12 @@ DEPLOYMENT = "deployment/appwrapper-controller-manager"
 _COMPONENT = "appwrapper"
 IMAGE, TAG = "quay.io/ibm/appwrapper", CATALOGUE[_COMPONENT].version
 _PROGRAM = "manager"  # what its Deployment starts
+_CHANGES = (
+    (f"image: {IMAGE}:latest", f"image: {IMAGE}:{TAG}"),
+    # Its limit of two cores: below the quota of `scripts.at_half_speed`, version 1 of cgroups
+    # starts no such container.
+    ('cpu: "2"', 'cpu: "1"'),
+)
 
 
 class GoOperator:
@@ -37,8 +43,10 @@ class GoOperator:
         await cluster.node.load(archive)
         module = await cache.module_folder(component)
         rendered = await kubectl("kustomize", str(module / "config" / "default"))
-        assert f"image: {IMAGE}:latest" in rendered
-        return cls(rendered.replace(f"image: {IMAGE}:latest", f"image: {IMAGE}:{TAG}"))
+        for written, meant in _CHANGES:
+            assert written in rendered
+            rendered = rendered.replace(written, meant)
+        return cls(rendered)
 
     async def install(self, kubectl: Kubectl) -> None:
         """`kubectl apply`, as its documentation says; returns when it is ready.

@@ -23,7 +23,13 @@ from webhook.admission_review import User
 AT_ONCE: Final = 16
 _RBAC: Final = "rbac.authorization.k8s.io"
 # The manifests of operators give their groups to the ClusterRole `edit`.
-_OPERATED: Final = ("jobset.x-k8s.io", "leaderworkerset.x-k8s.io", "kubeflow.org", "ray.io")
+_OPERATED: Final = (
+    "jobset.x-k8s.io",
+    "leaderworkerset.x-k8s.io",
+    "kubeflow.org",
+    "ray.io",
+    "trainer.kubeflow.org",
+)
 _RESOURCES: Final = {each.kind: each for each in (APPWRAPPERS, PYTORCH_JOBS)}
 _T = TypeVar("_T")
 
