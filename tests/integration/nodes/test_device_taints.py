@@ -54,8 +54,9 @@ class Devices:
     async def runs(self, name: str, pods: int = 1) -> Life:
         """Create it and wait until all of its pods run."""
         job = gpu_job(name, pods, gpus=0)
-        container = job["spec"]["template"]["spec"]["containers"][0]
-        container["resources"] = {"limits": {GPU: "1"}}
+        pod = job["spec"]["template"]["spec"]
+        pod["schedulerName"] = "default-scheduler"  # Coscheduler allocates no devices
+        pod["containers"][0]["resources"] = {"limits": {GPU: "1"}}
         life = await self._stack.enter_async_context(Life(self.client, TEAM, name))
         body = appwrapper(name, job, annotations={**AT_ONCE, "retryLimit": "1"})
         body["metadata"]["namespace"] = TEAM
