@@ -36,6 +36,8 @@ async def test_no_webhook_is_called_for_every_pod(operated: LocalCluster) -> Non
                     asked[name] = [expression["key"] for expression in selector]
     asked = {name: keys for name, keys in asked.items() if not name.startswith("appwrapper-")}
     assert asked == {
+        "jobset-mutating-webhook-configuration mpod.kb.io": ["jobset.sigs.k8s.io/jobset-name"],
+        "jobset-validating-webhook-configuration vpod.kb.io": ["jobset.sigs.k8s.io/jobset-name"],
         "lws-mutating-webhook-configuration mpod.kb.io": ["leaderworkerset.sigs.k8s.io/name"],
         "lws-validating-webhook-configuration vpod.kb.io": ["leaderworkerset.sigs.k8s.io/name"],
     }
