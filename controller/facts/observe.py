@@ -267,7 +267,7 @@ def _lost(
     reported = reads.snapshot.text_of(CONDITION_PODS_READY).message
     known = known_silent(reads.appwrapper.status, reads.now)
     if cause is None:
-        return find_lost_in(reported, known)
+        return find_lost_in(reported, known, reads.silent)
     if cause.infrastructure != NODE_REMOVED:
         return None
     return find_lost(failed, reported, known, reads.now)

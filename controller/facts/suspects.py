@@ -25,8 +25,6 @@ def suspect_of(root_cause: RootCause | None) -> Suspect | None:
 # The suspects in an AppWrapper's status.
 
 MOST_SUSPECTS: Final = 2
-# Further silent nodes that are remembered, though not avoided: a second silence spends a retry.
-MOST_RECORDED: Final = 8
 SUSPECTED_FOR: Final = timedelta(hours=24)
 
 
@@ -54,23 +52,19 @@ class SuspectNode:
 
 
 def suspects_of(status: JsonObject, now: datetime) -> tuple[SuspectNode, ...]:
-    """Return the nodes to avoid: the latest entries, the last one last."""
-    return tuple(_recorded(status, now)[-MOST_SUSPECTS:])
-
-
-def known_silent(status: JsonObject, now: datetime) -> list[str]:
-    """Return the nodes whose silence moved the AppWrapper within 24 hours."""
-    return [each.node for each in _recorded(status, now) if each.unreachable]
-
-
-def _recorded(status: JsonObject, now: datetime) -> list[SuspectNode]:
-    """Return the entries that are less than 24 hours old.
+    """Return the entries that are less than 24 hours old, the latest last.
 
     Entries that the controller cannot have written (malformed, or in the future) are ignored.
     """
     entries = status.get("suspectNodes")
     read = map(_read, entries if isinstance(entries, list) else [])
-    return [each for each in read if each is not None and each.is_in_force(now)]
+    found = [each for each in read if each is not None and each.is_in_force(now)]
+    return tuple(found[-MOST_SUSPECTS:])
+
+
+def known_silent(status: JsonObject, now: datetime) -> list[str]:
+    """Return the suspects whose silence moved the AppWrapper."""
+    return [each.node for each in suspects_of(status, now) if each.unreachable]
 
 
 def with_suspect(
@@ -81,7 +75,7 @@ def with_suspect(
     A node that is already listed moves to the end, and its 24 hours begin again. Once unreachable,
     it stays so for that time.
     """
-    listed = _recorded(status, now)
+    listed = suspects_of(status, now)
     known = [each for each in listed if each.node != suspect.node]
     before = any(each.unreachable for each in listed if each.node == suspect.node)
     new = SuspectNode(
@@ -91,9 +85,7 @@ def with_suspect(
         attempt=attempt,
         unreachable=suspect.unreachable or before,
     )
-    latest = [*known[1 - MOST_SUSPECTS :], new]
-    earlier = [each for each in known[: 1 - MOST_SUSPECTS] if each.unreachable]
-    return [_encoded(each) for each in [*earlier, *latest][-MOST_RECORDED:]]
+    return [_encoded(each) for each in [*known, new][-MOST_SUSPECTS:]]
 
 
 def _read(entry: object) -> SuspectNode | None:

@@ -66,12 +66,16 @@ def find_lost(
     return _unreachable([(pod, silent[pod.node]) for pod in pods], silent, known, silent)
 
 
-def find_lost_in(reported: str, known: Collection[str]) -> UnreachablePods | None:
+def find_lost_in(
+    reported: str, known: Collection[str], silent: Collection[str]
+) -> UnreachablePods | None:
     """Return the pods on removed nodes that PodsReady names; None without any.
 
-    They are gone, and only this text is left of them after a restart of the controller.
+    They are gone, and only this text is left of them after a restart of the controller. `silent`:
+    nodes whose pods are still there, so this text does not count for them.
     """
-    found = [each for each in _PLACED.finditer(reported) if each["removed"]]
+    placed = {each["node"]: each for each in _PLACED.finditer(reported) if each["removed"]}
+    found = [each for node, each in placed.items() if node not in silent]
     times = [time for each in found if (time := time_or_none(each["since"]))]
     if not times:
         return None

@@ -133,9 +133,9 @@ class DeviceIndex:
         if not self.known or not (self._rules or self._tainted):
             return ()
         allocated = [each for claim in self._claims_of(uid) for each in claim.allocated]
-        found = {
-            held for each in allocated or self._released.get(uid, ()) for held in self._on(each)
-        }
+        # Both: of several claims, one may have lost the pod already.
+        allocated += self._released.get(uid, ())
+        found = {held for each in allocated for held in self._on(each)}
         return tuple(sorted(found, key=lambda each: (str(each.device), each.rule, str(each.taint))))
 
     def limit_times(self, now: datetime) -> None:

@@ -1,7 +1,7 @@
 """The caches of devices: ResourceSlices, ResourceClaims and DeviceTaintRules.
 
-They are read in resource.k8s.io/v1 only. A server that does not serve this version is asked once:
-its next version comes with a restart of the API server, and after that of this process.
+They are read in resource.k8s.io/v1 only, and the server is asked once whether it serves them. So
+after an upgrade of Kubernetes that brings them, the admin restarts the controller.
 """
 
 import asyncio

@@ -10,7 +10,7 @@ from typing import Any, Final
 from controller.facts.appwrapper_outline import Outline
 from controller.facts.attempt_number import highest_attempt, is_lost, was_deployed, with_attempt
 from controller.facts.component_status import with_sound_record
-from controller.facts.devices import HeldTaints
+from controller.facts.devices import HeldTaints, nothing_held
 from controller.facts.effective_fault_tolerance import effective_fault_tolerance
 from controller.facts.error_store import StoreRead, awaits_records
 from controller.facts.evacuation import NodeTags
@@ -268,7 +268,10 @@ class SnapshotGatherer:
         names = {pod.node for pod in reads.pods}
         nodes = await confirmed(self._client, self._nodes, names)
         silent, removed = await still_silent(self._client, reads.silent, names)
-        held = await still_tainted(self._client, self._held(), [pod.uid for pod in reads.pods])
+        evacuation = reads.snapshot.evacuation
+        held: HeldTaints = nothing_held
+        if evacuation is not None and evacuation.root_cause is not None:  # devices decide
+            held = await still_tainted(self._client, self._held(), [pod.uid for pod in reads.pods])
         reads = replace(reads, nodes=nodes, silent=silent, removed=removed, held=held)
         if not {Need.PROOF, Need.PROOF_SAVE_KEPT} <= reads.snapshot.unread:  # what it saw stays
             return reads.knowing(cut_off=find_cut_off(reads.observation.pods, silent))

@@ -6,13 +6,7 @@ from typing import Any
 
 import pytest
 
-from controller.facts.suspects import (
-    MOST_RECORDED,
-    known_silent,
-    suspect_of,
-    suspects_of,
-    with_suspect,
-)
+from controller.facts.suspects import suspect_of, suspects_of, with_suspect
 from controller.phases.root_cause import RootCause
 from controller.phases.snapshot import Suspect
 from shared.api.objects import JsonObject
@@ -80,22 +74,6 @@ def test_at_most_two_nodes_are_remembered_the_latest_ones() -> None:
     assert with_suspect({"suspectNodes": [first]}, suspect, 7, NOW) == [first, new]
     assert with_suspect({"suspectNodes": [first, second]}, suspect, 7, NOW) == [second, new]
     assert nodes({"suspectNodes": [first, second, new]}) == ["n2", "n3"]
-
-
-def test_further_silent_nodes_are_remembered_but_not_avoided() -> None:
-    """Three nodes that fall silent in turn: the fourth silence is the second of the first node."""
-    status: JsonObject = {"suspectNodes": [entry("n0", timedelta(hours=3))]}
-    for number in range(1, MOST_RECORDED + 3):
-        suspect = Suspect(f"n{number}", "p", unreachable=True)
-        status = {"suspectNodes": with_suspect(status, suspect, number, NOW)}
-        silent = known_silent(status, NOW)
-        assert silent == [f"n{each}" for each in range(1, number + 1)][-MOST_RECORDED:]
-        assert nodes(status) == [f"n{number - 1}", f"n{number}"]
-    status = {"suspectNodes": with_suspect(status, Suspect("m1", "p"), 20, NOW)}
-    status = {"suspectNodes": with_suspect(status, Suspect("m2", "p"), 21, NOW)}
-    assert nodes(status) == ["m1", "m2"]
-    assert known_silent(status, NOW) == [f"n{each}" for each in range(5, MOST_RECORDED + 3)]
-    assert known_silent(status, NOW + DAY) == []
 
 
 def test_a_node_that_fails_again_restarts_its_24_hours_and_old_suspects_expire() -> None:

@@ -139,6 +139,16 @@ def test_the_devices_of_an_ended_pod_are_remembered_until_it_is_gone() -> None:
     assert devices.held("p0") == []
 
 
+def test_a_device_counts_though_the_pod_still_has_another_claim() -> None:
+    devices = full_pools(1)
+    devices.claim(raw_claim("network", "n0", "gpu-1", pod="p0", uid="p0"))
+    devices.slice(raw_slice("n0", "gpu-0", "gpu-1", taints={"gpu-0": BAD}))
+    before = devices.held("p0")
+    assert len(before) == 1
+    devices.claim(raw_claim("c0", "n0", "gpu-0"))
+    assert devices.held("p0") == before
+
+
 def test_nothing_is_held_before_all_devices_are_known() -> None:
     devices = full_pools(2, known=False)
     devices.rule(raw_rule("r", {}))
